@@ -1,0 +1,75 @@
+"""diurnal: differentially private reports, for ever, on data that repeats.
+
+The way through the house, each room knowing only the ones before it:
+
+    readings   integers on a regular grid, a column a household
+               Panel, Grid, Shape
+    promise    what is asked, bounded, hidden and promised
+               Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
+    planning   all of it as plain data, its error predicted before anything is spent
+               Plan, Reference, predict, choose, explain, epsilon_for
+    curator    start once, report each step once, for ever
+               Curator, Stream, Report
+    study      beside the way: the paper as it is printed
+               diurnal.study.paper
+
+Example:
+    >>> import numpy as np
+    >>> import diurnal as dn
+    >>> readings = np.random.default_rng(1).integers(0, 900, size=(48 * 20, 40))
+    >>> panel = dn.Panel.from_array(readings)
+    >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 1000), history=10)
+    >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10))
+    >>> len(stream.report(panel.after(10)))
+    480
+"""
+
+from diurnal.curator.curator import Curator, Stream
+from diurnal.curator.report import Report
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import (
+    choose,
+    epsilon_for,
+    explain,
+    numbered,
+    predict,
+)
+from diurnal.planning.prediction import Prediction
+from diurnal.planning.reference import Reference, public_reference
+from diurnal.promise.body import Body, Ellipsoid
+from diurnal.promise.budget import Budget
+from diurnal.promise.guarantee import Guarantee
+from diurnal.promise.mechanisms.basis import Basis
+from diurnal.promise.query import Histogram, Mean, Share, Sum, Weighted
+from diurnal.readings.grid import Grid
+from diurnal.readings.panel import Panel, Shape
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Basis",
+    "Body",
+    "Budget",
+    "Curator",
+    "Ellipsoid",
+    "Grid",
+    "Guarantee",
+    "Histogram",
+    "Mean",
+    "Panel",
+    "Plan",
+    "Prediction",
+    "Reference",
+    "Report",
+    "Shape",
+    "Share",
+    "Stream",
+    "Sum",
+    "Weighted",
+    "choose",
+    "epsilon_for",
+    "explain",
+    "numbered",
+    "predict",
+    "public_reference",
+]

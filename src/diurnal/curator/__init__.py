@@ -1,0 +1,1 @@
+"""The curator: starts a plan once, reports step after step, each once, behind guard and budget."""

@@ -1,0 +1,175 @@
+"""Curator: starts plans, each once, behind guard and budget.
+
+    curator = Curator.in_memory(budget=Budget(pattern="1", strong="1"))
+    stream = curator.start(plan, history=panel.first(91))
+    rows = stream.report(panel.after(91))
+
+`start` is the only place where the pattern budget is used: it releases the noisy profile G (theory 4.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from diurnal.curator import guard
+from diurnal.curator.store import Group, MemoryStore, Store, StreamRecord
+from diurnal.curator.stream import Stream, released
+from diurnal.errors import PlanError, QueryError
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import choose
+from diurnal.promise.budget import Budget
+from diurnal.readings import kernels
+from diurnal.readings.kernels import Atoms
+from diurnal.readings.panel import Integers, Marks, Panel
+
+
+class Curator:
+    """Keeps the streams of one population.
+
+    Guarantee:
+        What all its streams publish, for ever, is within the budget for every household, under the
+        neighbours, assumptions and limits that each stream's `guarantee` states.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Keep streams in a store. `Curator.in_memory` makes one with a store of its own."""
+        self._store = store
+
+    @classmethod
+    def in_memory(cls, budget: Budget | None = None) -> Curator:
+        """A curator whose memory ends with the process.
+
+        Args:
+            budget: The caps for every household; epsilon 1 for the pattern and 1 for a cycle unless given.
+        """
+        return cls(MemoryStore(budget or Budget()))
+
+    def start(self, plan: Plan, history: Panel) -> Stream:
+        """Start a plan, or find it started.
+
+        Every check comes first; then the noisy profile is drawn and the budget spent, at once. Started
+        again with the same plan and roster, it is the same stream, and nothing is spent.
+
+        Args:
+            plan: What to report and what to promise. A mechanism left to `auto` is chosen here.
+            history: The complete cycles to make profiles from; of no cycles at level `cycle`.
+
+        Raises:
+            InputError: Plan and history do not fit each other.
+            RefusedError: The guard or the budget says no.
+        """
+        bound = _bind(plan, history)
+        with self._store.transaction():
+            if any(record.key == bound.hash for record in self._store.records()):
+                return Stream(self._store, bound.hash)
+            record = _prepare(bound, history)
+            others = self._store.records()
+            guard.check_population(record, others)
+            guard.check_groups(record)
+            guard.check_overlap(record, others)
+            guard.check_differencing(record, others)
+            guard.check_budget(record, others, self._store.budget)
+            self._store.add(_release(record), history.calendar)
+        return Stream(self._store, bound.hash)
+
+    def streams(self) -> list[Stream]:
+        """Every stream ever started."""
+        with self._store.transaction():
+            return [Stream(self._store, record.key) for record in self._store.records()]
+
+
+def _bind(plan: Plan, history: Panel) -> Plan:
+    """The plan with what its history decides filled in."""
+    if history.grid != plan.grid:
+        raise PlanError(
+            f"The plan's grid is {plan.grid}, the history's {history.grid}.",
+            hint="Make the plan with grid=panel.grid.",
+        )
+    if history.n_steps != plan.history * plan.grid.slots or history.first_step % plan.grid.slots:
+        raise PlanError(
+            f"Expected a history of {plan.history} complete cycles from the start of one, got "
+            f"{history.n_steps} steps from step {history.first_step}.",
+            hint=f"Cut it with panel.first({plan.history}).",
+        )
+    if plan.groups is not None:
+        history.members(plan.groups)
+    roster = history.roster(plan.groups)
+    if plan.roster not in (None, roster):
+        raise PlanError(
+            "The plan is for another roster than the history's.",
+            hint="Write a new plan for these households: a new roster is a new plan with its own epsilon.",
+        )
+    calendar = hashlib.sha256(json.dumps(sorted(history.calendar)).encode()).hexdigest()
+    filled = plan.with_(roster=roster, calendar=calendar, first_cycle=history.first_step // plan.grid.slots)
+    return choose(filled, history.shape_by(plan.groups))
+
+
+def _prepare(plan: Plan, history: Panel) -> StreamRecord:
+    """A plan's groups, atoms and profiles; nothing drawn yet."""
+    weights = plan.query.weights(history.n_households)
+    members = history.members(plan.groups)
+    groups = []
+    for name, columns in members.items():
+        heaviest = int(np.abs(weights[columns]).max())
+        if heaviest == 0:
+            raise QueryError(
+                f"Every household of group {name!r} has weight 0.", hint="Leave the group out of the roster."
+            )
+        groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
+        _check_sums(plan, n=len(columns), weight=heaviest)
+    atoms = Atoms.of(kernels.group_columns(weights, list(members.values())))
+    profile, known = _profiles(plan, history, atoms)
+    return StreamRecord(
+        plan=plan,
+        households=history.households,
+        groups=tuple(groups),
+        atoms=atoms,
+        profile=profile,
+        known=known,
+    )
+
+
+def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
+    """Prove from public bounds that no sum of the stream can leave 64 bits."""
+    low, high = plan.domain
+    reach = max(abs(low), abs(high), high - low, abs(plan.default_reading))
+    cycles = max(1, plan.history)
+    kernels.check_limits(n_households=1, weight=cycles, magnitude=reach, what="a history")
+    kernels.check_limits(n_households=n, weight=weight, magnitude=reach, what="readings")
+    for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
+        if layer is not None:
+            kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
+
+
+def _profiles(plan: Plan, history: Panel, atoms: Atoms) -> tuple[Integers, Marks]:
+    """Zhat in the order of the atoms; of no slots at level `cycle`."""
+    if plan.level == "cycle":
+        empty = np.zeros((0, len(atoms.order)), dtype=np.int64)
+        return empty, empty.astype(bool)
+    used, _ = history.within(*plan.domain)
+    return kernels.profiles(
+        used.readings[:, atoms.order],
+        used.present[:, atoms.order],
+        slots=plan.grid.slots,
+        min_readings=plan.k_min,
+        statistic=plan.statistic,
+    )
+
+
+def _release(record: StreamRecord) -> StreamRecord:
+    """Draw the noisy profile of each group. The only use of the pattern budget."""
+    plan = record.plan
+    if plan.level == "cycle":
+        return record
+    stand_in = np.where(record.known, record.profile, plan.default_reading)
+    groups = []
+    for index, group in enumerate(record.groups):
+        layer = plan.pattern_layer(group.weight)
+        assert layer is not None
+        noisy = released(layer, stand_in, record.atoms, index)
+        groups.append(replace(group, noisy_profile=tuple(noisy)))
+    return replace(record, groups=tuple(groups))

@@ -1,0 +1,245 @@
+"""Guard: what a curator refuses, before anything is drawn (theory 4.5 and 4.6).
+
+- `check_population`: one store is one grid, one period, one domain and one channel.
+- `check_groups`: groups that are large enough.
+- `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
+  counting plans, which do not protect the periodic component, never stand beside plans that do.
+- `check_differencing`: every sum that all pattern plans together give away is about enough households.
+- `check_budget`: every plan a household is in adds up.
+- `silent_steps`: while reporting, the steps where a pattern plan may only say its noisy profile, because an
+  earlier plan has spoken about them and the two together would say too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from diurnal.curator.report import Report
+from diurnal.curator.store import Store, StreamRecord
+from diurnal.errors import (
+    BudgetError,
+    DifferencingError,
+    OverlapError,
+    PopulationError,
+)
+from diurnal.exact import text
+from diurnal.promise.budget import NOTHING, Budget, Loss
+from diurnal.readings.kernels import Atoms, variation_sums
+from diurnal.readings.panel import Integers, Marks, Panel
+
+
+def check_population(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
+    """Refuse another grid, domain or channel than the first plan's."""
+    for other in others[:1]:
+        for name in ("grid", "domain", "channel"):
+            ours, theirs = getattr(record.plan, name), getattr(other.plan, name)
+            if ours != theirs:
+                raise PopulationError(
+                    f"This store has {name} {theirs}, the plan has {ours}.",
+                    hint="One store is one population with one period: plans with different periods do not "
+                    "compose. Use the store's, or a store of another population.",
+                )
+
+
+def check_groups(record: StreamRecord) -> None:
+    """Refuse groups below the minimum, and in pattern mode atoms below it."""
+    plan = record.plan
+    small = [group.size for group in record.groups if group.size < plan.minimum_group]
+    if small:
+        raise DifferencingError(
+            f"{len(small)} group(s) have fewer than {plan.minimum_group} households: {sorted(small)[:5]}.",
+            hint="Merge them with others, or lower minimum_group if that many are enough.",
+            sizes=small,
+            minimum=plan.minimum_group,
+        )
+    if plan.level == "pattern":
+        _check_atoms(record.atoms, plan.minimum_group, "this plan alone")
+
+
+def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse plans that may not stand beside one that has been started."""
+    for other in others:
+        if not _members(record) & _members(other):
+            continue
+        levels = {record.plan.level, other.plan.level}
+        if levels == {"pattern", "strong"} and _overlap(record, other):
+            raise OverlapError(
+                f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan "
+                "at the same steps; exact variations would void the strong promise.",
+                hint="Stop it, and let this plan's steps (a pattern plan's history too) begin after its last.",
+            )
+        if len(levels) == 2 and "cycle" in levels:
+            raise OverlapError(
+                f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan; a "
+                "counting plan reveals the periodic component that the other one protects.",
+                hint="Keep counting plans to other households (theory 6.8).",
+            )
+
+
+def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse a pattern plan whose sums, with those of the others, are about too few households."""
+    if record.plan.level != "pattern":
+        return
+    beside = [other for other in others if other.plan.level == "pattern" and _overlap(record, other)]
+    if not beside:
+        return
+    everybody = sorted(set(record.households).union(*(other.households for other in beside)))
+    weights = np.vstack([_columns(each, everybody) for each in (record, *beside)])
+    minimum = max(each.plan.minimum_group for each in (record, *beside))
+    _check_atoms(Atoms.of(weights), minimum, f"this plan and {len(beside)} running one(s) together")
+
+
+def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
+    """Refuse a plan that would take any of its households past a cap."""
+    delta = None if budget.delta is None else Fraction(budget.delta)
+    caps: tuple[tuple[str, Fraction, Callable[[StreamRecord], Loss]], ...] = (
+        ("pattern", Fraction(budget.pattern), pattern_loss),
+        ("strong", Fraction(budget.strong), cycle_loss),
+    )
+    for name, cap, loss in caps:
+        asked = loss(record)
+        if asked == NOTHING:
+            continue
+        spent = max((past for past in _past_losses(record, others, loss)), key=lambda one: one.at(delta))
+        if (spent + asked).at(delta) > cap:
+            remaining = max(Fraction(0), cap - spent.at(delta))
+            raise BudgetError(
+                f"The plan asks for {text(asked.at(delta))} of the {name} budget; {text(cap)} was allowed in all "
+                f"and {text(remaining)} is left for the most charged household.",
+                hint=f"An epsilon of at most {text(remaining)} would be allowed, or a roster without the charged "
+                "households.",
+                remaining=remaining,
+                requested=asked.at(delta),
+            )
+
+
+def pattern_loss(record: StreamRecord) -> Loss:
+    """What a started plan costs the periodic component of each of its households."""
+    layer = record.plan.pattern_layer()
+    return layer.loss if layer else NOTHING
+
+
+def cycle_loss(record: StreamRecord) -> Loss:
+    """What a started plan costs any one cycle of each of its households."""
+    layer = record.plan.cycle_layer()
+    return layer.loss if layer else NOTHING
+
+
+def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
+    """Where a pattern plan may say its noisy profile only, a mark for each step of the panel (theory 4.6).
+
+    An earlier plan has published the step, and either the readings are not the ones it used (a correction
+    would come out as a difference of two reports), or the two plans together would give away the sum of too
+    few households.
+    """
+    silent = np.zeros(panel.n_steps, dtype=bool)
+    for other in store.records():
+        if other.key == record.key or other.plan.level != "pattern":
+            continue
+        published = store.rows(other.key, panel.steps)
+        for step in sorted(published):
+            row = panel.between(step, step + 1)
+            silent[step - panel.first_step] |= not _compatible(record, other, row, published[step])
+    return silent
+
+
+def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
+    """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
+
+    Where fewer than the minimum of an atom's readings are used, all its variations count as zero.
+    """
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    sums, used = variation_sums(panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
+    enough = used >= record.plan.minimum_group
+    return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def _compatible(record: StreamRecord, other: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:
+    places = {name: i for i, name in enumerate(row.households)}
+    if any(name not in places for name in other.households):
+        return False
+    columns = [places[name] for name in other.households]
+    seen = replace(
+        row,
+        readings=row.readings[:, columns],
+        present=row.present[:, columns],
+        households=other.households,
+    )
+    theirs, their_used = used_sums(other, seen)
+    slot = row.grid.slot(row.first_step)
+    layer = other.plan.pattern_layer()
+    assert layer is not None
+    for index, group in enumerate(other.groups):
+        noisy = Fraction(group.noisy_profile[slot], layer.multiplier)
+        again = noisy + int(other.atoms.columns[index] @ theirs[0])
+        if published[index].numerator != again:
+            return False
+    ours = _effective(record, row, used_sums(record, row)[1][0], row.households)
+    others = _effective(other, seen, their_used[0], row.households)
+    sizes = Atoms.of(np.vstack([ours, others])).sizes
+    minimum = max(record.plan.minimum_group, other.plan.minimum_group)
+    return bool((sizes >= minimum).all())
+
+
+def _effective(record: StreamRecord, row: Panel, used: Integers, everybody: Sequence[str]) -> Integers:
+    """Weights times "reading used at this step", a row a group and a column a household."""
+    slot = row.grid.slot(row.first_step)
+    order = record.atoms.order
+    labels = np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
+    active = row.present[0, order] & record.known[slot] & (used[labels] > 0)
+    weights = np.zeros((len(record.groups), len(record.households)), dtype=np.int64)
+    weights[:, order] = record.atoms.columns[:, labels] * active
+    return _aligned(weights, record.households, everybody)
+
+
+def _columns(record: StreamRecord, everybody: Sequence[str]) -> Integers:
+    labels = np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
+    weights = np.zeros((len(record.groups), len(record.households)), dtype=np.int64)
+    weights[:, record.atoms.order] = record.atoms.columns[:, labels]
+    return _aligned(weights, record.households, everybody)
+
+
+def _aligned(weights: Integers, households: Sequence[str], everybody: Sequence[str]) -> Integers:
+    places = {name: i for i, name in enumerate(everybody)}
+    spread = np.zeros((weights.shape[0], len(everybody)), dtype=np.int64)
+    spread[:, [places[name] for name in households]] = weights
+    return spread
+
+
+def _members(record: StreamRecord) -> set[str]:
+    return {record.households[i] for i in record.atoms.order}
+
+
+def _overlap(one: StreamRecord, other: StreamRecord) -> bool:
+    (a, b), (c, d) = one.covers(), other.covers()
+    return a < d and c < b
+
+
+def _past_losses(
+    record: StreamRecord, others: Sequence[StreamRecord], loss: Callable[[StreamRecord], Loss]
+) -> list[Loss]:
+    """What the households of a plan have lost so far: one entry for each set of plans they were in."""
+    ours = sorted(_members(record))
+    if not others:
+        return [NOTHING]
+    member = [_members(other) for other in others]
+    sets = {tuple(name in each for each in member) for name in ours}
+    return [
+        sum((loss(other) for other, inside in zip(others, one, strict=True) if inside), NOTHING) for one in sets
+    ]
+
+
+def _check_atoms(atoms: Atoms, minimum: int, who: str) -> None:
+    small = sorted(int(size) for size in atoms.sizes if size < minimum)
+    if small:
+        raise DifferencingError(
+            f"Exact sums of {who} would be about {len(small)} set(s) of fewer than {minimum} households: "
+            f"sizes {small[:5]}.",
+            hint="Use equal weights and groups whose refinement is large enough, or level='strong'.",
+            sizes=small,
+            minimum=minimum,
+        )

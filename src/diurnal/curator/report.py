@@ -1,0 +1,105 @@
+"""Report: one released row, and what can be made of rows for free."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from diurnal.errors import InputError
+from diurnal.exact import decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One released row. Public; everything computed from rows is post-processing and costs nothing."""
+
+    step: int
+    """The step."""
+    time: str
+    """When it begins, with its offset."""
+    group: str
+    """The group, `all` for the whole roster; a histogram's bin follows its group."""
+    series: str = ""
+    """The histogram's bin by itself."""
+    value: str
+    """The reported value as a decimal."""
+    unit: str
+    """What it counts."""
+    std: str
+    """The standard deviation of its noise, in the same unit. Bias from clipping or a basis is not in it."""
+    plan: str
+    """The hash of the plan it is released under."""
+    numerator: Fraction
+    """F, the value before it was divided; exact."""
+    denominator: int
+    """q, what it was divided by."""
+    deviation: float
+    """`std` as a number, of the numerator."""
+
+    @classmethod
+    def of(cls, *, numerator: Fraction, denominator: int, deviation: float, **names: Any) -> Report:
+        """A row whose decimals are as fine as a thousandth of its noise."""
+        places = decimals(deviation / denominator)
+        return cls(
+            numerator=numerator,
+            denominator=denominator,
+            deviation=deviation,
+            value=decimal(numerator / denominator, places),
+            std=decimal(Fraction(deviation) / denominator, places),
+            **names,
+        )
+
+    @property
+    def exact(self) -> Fraction:
+        """The value, not rounded."""
+        return self.numerator / self.denominator
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys others may rely on."""
+        return {name: getattr(self, name) for name in ("step", "time", "group", "value", "unit", "std", "plan")}
+
+
+def total(reports: Iterable[Report], *, n_groups: int, denominator: int) -> list[Report]:
+    """The whole roster's rows, from the rows of its groups. Free: nothing is asked twice.
+
+    Groups have independent noise, so variances add up.
+
+    Args:
+        reports: Rows of one stream, every group of a step.
+        n_groups: How many groups there are.
+        denominator: What the whole roster's sum is divided by.
+    """
+    parts: dict[tuple[int, str], list[Report]] = defaultdict(list)
+    for row in reports:
+        parts[row.step, row.series].append(row)
+    for (step, _), rows in parts.items():
+        if len(rows) != n_groups or len({(row.plan, row.group) for row in rows}) != n_groups:
+            raise InputError(
+                f"Expected each of {n_groups} groups once at step {step}.",
+                hint="Give the rows of one stream, as `report` returned them.",
+            )
+    return [_total(parts[at], denominator) for at in sorted(parts)]
+
+
+def decimals(deviation: float) -> int:
+    """How many decimal places show a thousandth of a standard deviation."""
+    return max(0, 3 - math.floor(math.log10(deviation))) if deviation > 0 else 3
+
+
+def _total(rows: list[Report], denominator: int) -> Report:
+    first = rows[0]
+    return Report.of(
+        step=first.step,
+        time=first.time,
+        group=f"total {first.series}".strip(),
+        series=first.series,
+        unit=first.unit,
+        plan=first.plan,
+        numerator=sum((row.numerator for row in rows), Fraction(0)),
+        denominator=denominator,
+        deviation=math.hypot(*(row.deviation for row in rows)),
+    )

@@ -1,0 +1,317 @@
+"""Stream: the reports of one started plan, each step once, for as long as readings come (theory 4.2, 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from diurnal.curator import guard
+from diurnal.curator.report import Report, total
+from diurnal.curator.store import Group, HeldCycle, Store, StreamRecord
+from diurnal.errors import ReadingsError, StreamError
+from diurnal.planning.plan import Plan
+from diurnal.promise.guarantee import Guarantee
+from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.query import CountingQuery
+from diurnal.readings import kernels
+from diurnal.readings.kernels import Atoms
+from diurnal.readings.panel import Integers, Panel
+
+
+class Stream:
+    """The reports of one started plan."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self._key = key
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with its roster, calendar and mechanisms filled in."""
+        return self._record().plan
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, in words and numbers."""
+        return self.plan.guarantee()
+
+    @property
+    def noisy_profile(self) -> dict[str, list[Fraction]]:
+        """G by group, a value a slot, in units of the sum. Pattern mode only.
+
+        Raises:
+            StreamError: In strong mode G is private: published, it would void the promise (theory 4.3).
+        """
+        record, layer = self._record(), self.plan.pattern_layer()
+        if record.plan.level != "pattern" or layer is None:
+            raise StreamError(
+                f"The noisy profile is public in pattern mode only, and this plan is {record.plan.level}.",
+                hint="Average released reports instead; that is free.",
+            )
+        return {
+            group.name: [Fraction(value, layer.multiplier) for value in group.noisy_profile]
+            for group in record.groups
+        }
+
+    def report(self, panel: Panel, *, close: bool = False) -> list[Report]:
+        """The rows of the panel's steps, published now or before.
+
+        A step that has been published keeps its rows, whatever readings are given for it now. Steps on the
+        calendar, of a strong plan's history, and from a stopped stream's end on have none. Where reports wait
+        for the whole cycle, a cycle's rows come with its last step.
+
+        Args:
+            panel: Readings of the plan's roster.
+            close: Where reports wait for the whole cycle: take what has not arrived of it as missing.
+
+        Raises:
+            ReadingsError: Another roster or grid.
+        """
+        with self._store.transaction():
+            record = self._record()
+            _check_panel(record, panel)
+            self._store.close_steps(panel.calendar)
+            given, outside = panel.within(*record.plan.domain)
+            self._store.count(self._key, "outside the domain", outside)
+            if self._layers[0].by_slot:
+                self._report_steps(record, given)
+            else:
+                self._hold(record, given)
+            self._close_cycles(record, close=close)
+            rows = self._store.rows(self._key, panel.steps)
+        return [row for step in sorted(rows) for row in rows[step]]
+
+    def total(self, reports: Iterable[Report]) -> list[Report]:
+        """The whole roster's rows from the rows of its groups, for free."""
+        record = self._record()
+        n = sum(group.size for group in record.groups)
+        return total(reports, n_groups=len(record.groups), denominator=record.plan.query.denominator(n))
+
+    def stop(self) -> int:
+        """Report nothing from now on, so that a successor may begin. Returns the step from which on."""
+        with self._store.transaction():
+            record, last = self._record(), self._store.last_step(self._key)
+            if record.end is None:
+                held = max(self._store.open_cycles(self._key), default=-1) + 1
+                reached = max(record.first_step, (last if last is not None else -1) + 1)
+                end = max(reached, held * record.plan.grid.slots)
+                self._store.end(self._key, end)
+                return end
+            return record.end
+
+    def quality(self) -> dict[str, int]:
+        """Counts for the custodian: readings outside the domain, late readings, skipped steps."""
+        with self._store.transaction():
+            return self._store.counts(self._key)
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return f"Stream({plan.query.kind}, level={plan.level!r}, plan={self._key[:12]!r})"
+
+    def _record(self) -> StreamRecord:
+        with self._store.transaction():
+            return self._store.record(self._key)
+
+    @cached_property
+    def _layers(self) -> tuple[_Layers, ...]:
+        record = self._record()
+        return tuple(_Layers(record.plan, group.weight) for group in record.groups)
+
+    def _open_steps(self, record: StreamRecord, panel: Panel) -> list[int]:
+        """The steps of a panel that may still be published."""
+        calendar, published = self._store.calendar(), self._store.rows(self._key, panel.steps)
+        end = math.inf if record.end is None else record.end
+        steps = [step for step in panel.steps if record.first_step <= step < end]
+        self._store.count(self._key, "outside the stream's steps", panel.n_steps - len(steps))
+        self._store.count(self._key, "published before", len(published))
+        return [
+            step
+            for step in steps
+            if step not in calendar
+            and step not in published
+            and not self._store.is_closed(self._key, panel.grid.cycle(step))
+        ]
+
+    def _report_steps(self, record: StreamRecord, panel: Panel) -> None:
+        """Publish rows of steps whose value is known when the step is."""
+        for run in _runs(self._open_steps(record, panel)):
+            part = panel.between(run.start, run.stop)
+            if record.plan.level == "pattern":
+                sums = guard.used_sums(record, part)[0]
+                sums[guard.silent_steps(record, part, self._store)] = 0
+                totals = sums @ record.atoms.columns.T
+            elif record.plan.level == "strong":
+                totals = _strong_sums(record, part) @ record.atoms.columns.T
+            else:
+                totals = _cell_counts(record, part)
+            for step, sums in zip(part.steps, totals.tolist(), strict=True):
+                self._store.publish(self._key, {step: self._row(record, step, sums)})
+
+    def _row(self, record: StreamRecord, step: int, sums: list[int]) -> tuple[Report, ...]:
+        """The rows of a step: noisy profile, sums, and the cycle's noise where there is one."""
+        grid, series = record.plan.grid, record.plan.query.series
+        slot, noise = grid.slot(step), self._noise(record, grid.cycle(step))
+        rows = []
+        for cell, name in enumerate(series):
+            for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
+                value = Fraction(sums[cell * len(self._layers) + index])
+                if layers.pattern is not None:
+                    value += Fraction(group.noisy_profile[slot], layers.pattern.multiplier)
+                if layers.cycle is not None:
+                    drawn = noise[group.name][slot * len(series) + cell]
+                    value += Fraction(drawn, layers.cycle.multiplier)
+                rows.append(_row(record, step, group, name, value, layers.deviations[slot]))
+        return tuple(rows)
+
+    def _noise(self, record: StreamRecord, cycle: int) -> dict[str, tuple[int, ...]]:
+        """The noise of a cycle by group: drawn and kept before its first use."""
+        kept = self._store.cycle_noise(self._key, cycle)
+        if kept is None and record.plan.level != "pattern":
+            kept = {
+                group.name: tuple(layers.cycle.noise())
+                for group, layers in zip(record.groups, self._layers, strict=True)
+                if layers.cycle is not None
+            }
+            self._store.keep_noise(self._key, cycle, kept)
+        return kept or {}
+
+    def _hold(self, record: StreamRecord, panel: Panel) -> None:
+        """Keep the readings of open cycles until they are complete."""
+        slots = record.plan.grid.slots
+        for step in self._open_steps(record, panel):
+            cycle, slot, row = step // slots, step % slots, step - panel.first_step
+            held = self._store.held(self._key, cycle)
+            if held is None:
+                empty = np.zeros((slots, panel.n_households), dtype=np.int64)
+                held = HeldCycle(readings=empty, present=empty.astype(bool), arrived=np.zeros(slots, dtype=bool))
+                self._store.hold(self._key, cycle, held)
+            if held.arrived[slot]:
+                self._store.count(self._key, "arrived before", 1)
+                continue
+            held.readings[slot], held.present[slot] = panel.readings[row], panel.present[row]
+            held.arrived[slot] = True
+
+    def _held_rows(
+        self, record: StreamRecord, cycle: int, held: HeldCycle, calendar: frozenset[int]
+    ) -> dict[int, tuple[Report, ...]]:
+        """Rows of a complete cycle, whose variations are projected before noise is added."""
+        order, start = record.atoms.order, cycle * record.plan.grid.slots
+        marks = held.present[:, order] & record.known
+        variations = np.where(marks, held.readings[:, order] - record.profile, 0)
+        rows: dict[int, tuple[Report, ...]] = {}
+        for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
+            assert layers.pattern is not None
+            assert layers.cycle is not None
+            values = released(layers.cycle, variations, record.atoms, index)
+            for slot, (noisy, value) in enumerate(zip(group.noisy_profile, values, strict=True)):
+                if start + slot not in calendar:
+                    sum_ = Fraction(noisy, layers.pattern.multiplier)
+                    sum_ += Fraction(value, layers.cycle.multiplier)
+                    row = _row(record, start + slot, group, "", sum_, layers.deviations[slot])
+                    rows[start + slot] = (*rows.get(start + slot, ()), row)
+        return rows
+
+    def _close_cycles(self, record: StreamRecord, *, close: bool) -> None:
+        """Report held cycles that are complete, and erase what settled cycles leave behind."""
+        slots, calendar = record.plan.grid.slots, self._store.calendar()
+        for cycle in self._store.open_cycles(self._key):
+            steps = range(cycle * slots, (cycle + 1) * slots)
+            reportable = [step for step in steps if step not in calendar]
+            held = self._store.held(self._key, cycle)
+            if held is not None:
+                missing = [step for step in reportable if not held.arrived[step % slots]]
+                if missing and not close:
+                    continue
+                self._store.publish(self._key, self._held_rows(record, cycle, held, calendar))
+                self._store.close_cycle(self._key, cycle)
+            elif len(self._store.rows(self._key, reportable)) == len(reportable):
+                self._store.close_cycle(self._key, cycle)
+
+
+def _check_panel(record: StreamRecord, panel: Panel) -> None:
+    if panel.grid != record.plan.grid:
+        raise ReadingsError(
+            f"The stream's grid is {record.plan.grid}, the readings' {panel.grid}.",
+            hint="Bring the readings to the stream's grid.",
+        )
+    if panel.households != record.households:
+        raise ReadingsError(
+            f"Expected the {len(record.households)} households of the roster, in its order, got "
+            f"{len(panel.households)}.",
+            hint="A household that left stays on the roster with missing readings; a new roster is a new plan.",
+        )
+
+
+def _runs(steps: list[int]) -> list[range]:
+    """Runs of consecutive steps."""
+    runs: list[range] = []
+    for step in steps:
+        if runs and runs[-1].stop == step:
+            runs[-1] = range(runs[-1].start, step + 1)
+        else:
+            runs.append(range(step, step + 1))
+    return runs
+
+
+def _strong_sums(record: StreamRecord, panel: Panel) -> Integers:
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    return kernels.variation_sums(
+        panel.readings,
+        panel.present,
+        record.profile,
+        record.known,
+        slots,
+        record.atoms,
+        bound=record.plan.clip,
+    )[0]
+
+
+def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
+    query = record.plan.query
+    assert isinstance(query, CountingQuery)
+    counts = kernels.indicator_sums(panel.readings, panel.present, query.cells, record.atoms, len(query.series))
+    by_group = counts @ record.atoms.columns.T
+    return by_group.reshape(panel.n_steps, -1)
+
+
+class _Layers:
+    """The mechanisms of a group, and the standard deviation of a row's noise in each slot."""
+
+    def __init__(self, plan: Plan, weight: int) -> None:
+        self.pattern = plan.pattern_layer(weight)
+        self.cycle = plan.cycle_layer(weight)
+        self.by_slot = self.cycle is None or self.cycle.by_slot
+        slots, cells = plan.grid.slots, len(plan.query.series)
+        variances = np.zeros(slots)
+        if self.pattern is not None:
+            variances += [self.pattern.variance(row) for row in np.eye(slots)]
+        if self.cycle is not None:
+            variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
+        self.deviations: list[float] = np.sqrt(variances).tolist()
+
+
+def released(layer: Mechanism, vectors: Integers, atoms: Atoms, group: int) -> list[int]:
+    """What a mechanism releases of a group's vectors (in the order of the atoms), a value a slot."""
+    sums = kernels.contribution_sums(
+        lambda place: vectors[:, place], layer.contribute, atoms, dimension=layer.dimension
+    )
+    return layer.to_slots(layer.release((sums @ atoms.columns[group]).tolist()))
+
+
+def _row(record: StreamRecord, step: int, group: Group, series: str, value: Fraction, deviation: float) -> Report:
+    plan = record.plan
+    return Report.of(
+        step=step,
+        time=plan.grid.time(step),
+        group=f"{group.name} {series}".strip(),
+        series=series,
+        unit=plan.query.unit(plan.grid.unit),
+        plan=record.key,
+        numerator=value,
+        denominator=plan.query.denominator(group.size),
+        deviation=deviation,
+    )

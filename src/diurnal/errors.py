@@ -1,0 +1,106 @@
+"""Every error of diurnal.
+
+    DiurnalError
+    ├── InputError (ValueError)        what was given cannot be used; nothing was changed
+    │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, ...
+    │   ├── QueryError                 weights, groups, levels and edges
+    │   ├── BodyError                  bounds, caps, references
+    │   ├── PlanError                  a plan that contradicts itself, or does not fit its data
+    │   └── LimitError                 sums that could leave 64 bits
+    └── RefusedError (RuntimeError)    the curator says no; nothing was drawn, spent or published
+        ├── BudgetError                the cap would be passed
+        ├── DifferencingError          too few households would share a published sum
+        ├── OverlapError               plans that may not speak about the same steps
+        ├── PopulationError            another grid, period or domain than the store's
+        └── StreamError                an unknown or stopped stream
+
+Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
+(docs/theory.md, section 4.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+
+class DiurnalError(Exception):
+    """The base of all errors raised on purpose.
+
+    Attributes:
+        message: What was wrong, in one sentence.
+        hint: What to do about it.
+    """
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(f"{message}\nHint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class InputError(DiurnalError, ValueError):
+    """What was given cannot be used; nothing was changed."""
+
+
+class ReadingsError(InputError):
+    """An array of readings that is not integers on a regular grid."""
+
+
+class QueryError(InputError):
+    """A query, its weights or its groups make no sense."""
+
+
+class BodyError(InputError):
+    """Bounds that hold no vector, or do not fit the period."""
+
+
+class PlanError(InputError):
+    """A plan that contradicts itself, or does not fit the data it is used with."""
+
+
+class LimitError(InputError):
+    """Sums could leave 64 bits, so nothing is computed at all."""
+
+
+class RefusedError(DiurnalError, RuntimeError):
+    """The curator says no; nothing was drawn, spent or published."""
+
+
+class BudgetError(RefusedError):
+    """A plan asks for more than the cap leaves.
+
+    Attributes:
+        remaining: What the most charged household of the roster has left.
+        requested: What the plan asks for.
+    """
+
+    def __init__(self, message: str, *, hint: str, remaining: Fraction, requested: Fraction) -> None:
+        super().__init__(message, hint=hint)
+        self.remaining = remaining
+        self.requested = requested
+
+
+class DifferencingError(RefusedError):
+    """A published sum would be about too few households (theory 4.6).
+
+    Attributes:
+        sizes: How many households each offending atom has (public: rosters are).
+        minimum: How many are needed.
+    """
+
+    def __init__(self, message: str, *, hint: str, sizes: Sequence[int], minimum: int) -> None:
+        super().__init__(message, hint=hint)
+        self.sizes = tuple(sizes)
+        self.minimum = minimum
+
+
+class OverlapError(RefusedError):
+    """Two plans may not speak about the same steps of the same households (theory 4.5)."""
+
+
+class PopulationError(RefusedError):
+    """One store is one population: one grid, one period, one domain, one channel."""
+
+
+class StreamError(RefusedError):
+    """The stream is unknown here, or has been stopped."""

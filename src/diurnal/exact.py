@@ -1,0 +1,79 @@
+"""Exact numbers: fractions in, roots rounded up, floats never below what they stand for.
+
+Everything a promise rests on is compared here as integers or fractions. A float appears only as a scale for
+a library that wants one, and then rounded up, so that the noise is never smaller than promised.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from diurnal.errors import InputError, PlanError
+
+Number = int | str | Decimal | Fraction
+"""How a person writes an exact number. A float is not one: 0.1 is no tenth."""
+
+
+def positive(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
+    """A positive fraction from an integer, a decimal string, a Decimal or a Fraction."""
+    number = fraction(value, name, error=error)
+    if number <= 0:
+        raise error(f"Expected {name}={value} > 0.", hint=f"Give {name} as a positive decimal.")
+    return number
+
+
+def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
+    """An exact fraction from an integer, a decimal string, a Decimal or a Fraction."""
+    if isinstance(value, bool) or not isinstance(value, (int, str, Decimal, Fraction)):
+        raise error(
+            f"Expected {name} as an exact number, got {type(value).__name__}.",
+            hint=f"Write {name} as a string, an int, a Decimal or a Fraction: {name}='0.5'.",
+        )
+    try:
+        return Fraction(value)
+    except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError) as cause:
+        raise error(
+            f"Expected {name} as a decimal number, got {value!r}.", hint=f"For example {name}='0.5'."
+        ) from cause
+
+
+def text(value: Fraction) -> str:
+    """The shortest exact way to write a fraction: `0.5` where a decimal ends, else `1/3`."""
+    twos = fives = 0
+    rest = value.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return str(value)
+    return decimal(value, max(twos, fives))
+
+
+def decimal(value: Fraction, places: int) -> str:
+    """A fraction as a decimal string with that many places, rounded half to even."""
+    scaled = round(value * 10**places)
+    sign, digits = "-" if scaled < 0 else "", str(abs(scaled)).rjust(places + 1, "0")
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
+
+
+def sqrt_up(square: int) -> int:
+    """The smallest integer whose square is at least `square`."""
+    root = math.isqrt(square)
+    return root if root * root == square else root + 1
+
+
+def sqrt_up_fraction(square: Fraction, bits: int = 20) -> Fraction:
+    """A fraction whose square is at least `square`, at most 2^-bits (relatively) too large."""
+    shift = max(0, bits + 1 - (square.numerator // square.denominator).bit_length() // 2)
+    scaled = -((-square.numerator << (2 * shift)) // square.denominator)
+    return Fraction(sqrt_up(scaled), 1 << shift)
+
+
+def float_up(value: Fraction) -> float:
+    """The smallest float that is not below `value`."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -1,0 +1,244 @@
+"""Accuracy: what noise and bias do to a report and to totals of reports, from public numbers alone.
+
+The noise of the pattern layer comes again in every cycle, that of the cycle layer is fresh: a year's total
+carries the first 365 times and the second as its square root. Bias is what bounds and bases drop; it is
+predicted from a public reference or from open data, never from the private panel.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from diurnal.errors import PlanError
+from diurnal.exact import text
+from diurnal.planning.plan import Plan
+from diurnal.planning.prediction import SPANS, Errors, Row
+from diurnal.promise.budget import zcdp_for
+from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms.base import Floats
+from diurnal.promise.query import Sum, Weighted
+from diurnal.readings import kernels
+from diurnal.readings.panel import Panel
+
+SPLIT_DELTA = Fraction(1, 10**6)
+"""The delta of the split Gaussian baseline where the plan has none."""
+
+
+def mechanism_names(plan: Plan) -> tuple[str, ...]:
+    """The names of the plan's mechanisms, one a layer."""
+    if plan.level == "strong":
+        return plan.mechanism, plan.cycle_mechanism
+    return (plan.mechanism,)
+
+
+def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | None) -> Row:
+    """A plan's own mechanisms, for a group of n households.
+
+    Args:
+        plan: With its mechanisms named.
+        n: The size of the group.
+        open_data: Public readings that tell what is dropped.
+        laplace: The standard deviation of Laplace noise in the same place, to compare with.
+    """
+    weight, share, denominator = _heaviest(plan), _share(plan, n), plan.query.denominator(n)
+    pattern, cycle = plan.pattern_layer(weight), plan.cycle_layer(weight)
+    slots, cells = plan.grid.slots, len(plan.query.series)
+    steps = np.eye(slots)
+    noise = [_noise_variance(plan, pattern, cycle, row, cells) for row in steps]
+    std = math.sqrt(float(np.mean(noise))) / denominator
+    bias = _Bias.of(plan, pattern, cycle, open_data, share)
+    totals = {
+        name: math.hypot(
+            math.sqrt(_span_variance(plan, pattern, cycle, days, cells)) / denominator,
+            bias.of_total(plan.grid.slots_in(days=days)),
+        )
+        for name, days in SPANS
+    }
+    return Row(
+        name="+".join(mechanism_names(plan)),
+        promise=_promise(plan),
+        std=std,
+        bias=bias.rms if bias.known else None,
+        errors=Errors(step=math.hypot(std, bias.rms), **totals),
+        relative_to_laplace=None if laplace is None else std / laplace,
+        note="" if bias.known else "what is dropped is not known without a public reference",
+    )
+
+
+def _noise_variance(
+    plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None, direction: Floats, cells: int
+) -> float:
+    variance = 0.0
+    if pattern is not None:
+        variance += pattern.variance(direction)
+    if cycle is not None:
+        variance += cycle.variance(np.repeat(direction, cells) * _first_cells(plan, cells))
+    return variance
+
+
+def _span_variance(plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None, days: int, cells: int) -> float:
+    """The variance of a total: the pattern's noise repeats in every cycle, the cycle's is fresh."""
+    whole, rest = divmod(plan.grid.slots_in(days=days), plan.grid.slots)
+    ones = np.ones(plan.grid.slots)
+    part = (np.arange(plan.grid.slots) < rest).astype(float)
+    variance = _noise_variance(plan, pattern, None, whole * ones + part, cells)
+    variance += whole * _noise_variance(plan, None, cycle, ones, cells)
+    return variance + _noise_variance(plan, None, cycle, part, cells)
+
+
+def _first_cells(plan: Plan, cells: int) -> Floats:
+    """Picks one of a histogram's bins in every slot."""
+    return (np.arange(plan.grid.slots * cells) % cells == 0).astype(float)
+
+
+class _Bias:
+    """What bounds and bases drop of a report, from public references."""
+
+    def __init__(self, pattern: Floats, cycle: Floats | None, *, known: bool) -> None:
+        self._pattern, self._cycle, self.known = pattern, cycle, known
+        varying = 0.0 if cycle is None else float(np.nanmean(cycle**2))
+        self.rms = math.sqrt(float(np.mean(pattern**2)) + varying)
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        pattern: Mechanism | None,
+        cycle: Mechanism | None,
+        open_data: Panel | None,
+        share: float,
+    ) -> _Bias:
+        slots = plan.grid.slots
+        biased = [layer for layer in (pattern, cycle) if layer is not None and layer.biased]
+        if not biased:
+            return cls(np.zeros(slots), None, known=True)
+        if open_data is not None:
+            return cls(*_open_bias(plan, pattern, cycle, open_data, share), known=True)
+        if pattern is not None and pattern.biased and plan.reference is not None:
+            profile = np.array(plan.reference.profile, dtype=float)
+            known = not (cycle is not None and cycle.biased)
+            return cls(share * pattern.bias(profile), None, known=known)
+        return cls(np.zeros(slots), None, known=False)
+
+    def of_total(self, steps: int) -> float:
+        """Of a total over so many steps, as if the bias of a whole cycle came again in every one."""
+        whole, rest = divmod(steps, len(self._pattern))
+        fixed = whole * float(self._pattern.sum()) + float(self._pattern[:rest].sum())
+        if self._cycle is None:
+            return abs(fixed)
+        cycles = self._cycle.reshape(-1, len(self._pattern))
+        varying = [float(np.nanmean(part.sum(axis=1) ** 2)) for part in (cycles, cycles[:, :rest])]
+        return math.hypot(fixed, whole * math.sqrt(varying[0]), math.sqrt(varying[1]))
+
+
+def _open_bias(
+    plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None, panel: Panel, share: float
+) -> tuple[Floats, Floats | None]:
+    """What the layers drop of public households: of their profiles, and of every cycle's variations."""
+    slots = plan.grid.slots
+    if panel.grid.slots != slots or panel.n_cycles < 1:
+        raise PlanError(
+            f"Expected open data of at least one cycle of {slots} slots.", hint="Bring it to the plan's grid."
+        )
+    whole = panel.first(panel.n_cycles)
+    profile, known = kernels.profiles(whole.readings, whole.present, slots=slots, min_readings=1)
+    dropped = np.zeros(slots)
+    if pattern is not None and pattern.biased:
+        dropped = share * _dropped(pattern, profile)
+    if cycle is None or not cycle.biased:
+        return dropped, None
+    rows = whole.readings.reshape(-1, slots, whole.n_households)
+    marks = whole.present.reshape(rows.shape) & known
+    variations = np.where(marks, rows - profile, 0)
+    return dropped, share * np.concatenate([_dropped(cycle, each) for each in variations])
+
+
+def _dropped(layer: Mechanism, vectors: Any) -> Floats:
+    """The mean over households of what a mechanism keeps of a vector, less the vector."""
+    kept = layer.to_slots([int(v) for v in layer.contribute(vectors).sum(axis=1)])
+    return (np.array(kept, dtype=float) / layer.multiplier - vectors.sum(axis=1)) / vectors.shape[1]
+
+
+def _heaviest(plan: Plan) -> int:
+    query = plan.query
+    return max(map(abs, query.values)) if isinstance(query, Weighted) else 1
+
+
+def _share(plan: Plan, n: int) -> float:
+    """What the query makes of a household's mean value: the mean itself, or n of it for a sum."""
+    query = plan.query
+    if isinstance(query, Weighted):
+        return sum(map(abs, query.values)) / query.over
+    return float(n) if isinstance(query, Sum) else 1.0
+
+
+def nothing_row(plan: Plan, n: int) -> Row:
+    """A public profile as the report: what a plan must beat to be worth anything."""
+    share = _share(plan, n)
+    if plan.level == "cycle":
+        half = 0.5 * n / plan.query.denominator(n)
+        return _flat_row("nothing at all", half, plan, "at most: one half for every step")
+    if plan.reference is None:
+        half = share * (plan.domain[1] - plan.domain[0]) / 2
+        note = "at most: the middle of the domain as the report; a public reference would say more"
+        return _flat_row("nothing at all", half, plan, note)
+    spread, mismatch = float(plan.reference.spread or 0), float(plan.reference.mismatch or 0)
+    note = "the public reference as the report, no private data used"
+    return _flat_row("nothing at all", share * math.hypot(spread, mismatch), plan, note)
+
+
+def unspent_row(plan: Plan, n: int) -> Row:
+    """A public profile with the exact variations: what a pattern plan must beat to be worth its epsilon."""
+    share = _share(plan, n)
+    note = "a public profile with the exact variations spends no pattern budget (eps_z = 0)"
+    if plan.reference is None:
+        half = share * (plan.domain[1] - plan.domain[0]) / 2
+        return _flat_row("eps_z = 0", half, plan, f"at most: {note}")
+    return _flat_row("eps_z = 0", share * float(plan.reference.mismatch or 0), plan, note)
+
+
+def _flat_row(name: str, error: float, plan: Plan, note: str) -> Row:
+    """Errors that may all point the same way, so that those of totals are as many times as large."""
+    spans = {span: plan.grid.slots_in(days=days) * error for span, days in SPANS}
+    promise = "no private data" if name != "eps_z = 0" else "pattern only, variations exact"
+    return Row(name=name, promise=promise, std=0.0, bias=error, errors=Errors(step=error, **spans), note=note)
+
+
+def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
+    """Epsilon split over every report of the horizon, by Laplace and by Gaussian noise."""
+    width = 1 if plan.level == "cycle" else plan.domain[1] - plan.domain[0]
+    reach = _heaviest(plan) * width / plan.query.denominator(n)
+    delta = Fraction(plan.delta) if plan.delta is not None else SPLIT_DELTA
+    rho = float(zcdp_for(plan.eps_z, delta))
+    stds = {
+        "split Laplace": math.sqrt(2) * reports * reach / float(plan.eps_z),
+        "split Gaussian": math.sqrt(reports / (2 * rho)) * reach,
+    }
+    return tuple(
+        Row(
+            name=name,
+            promise=f"everything of a household, over {reports} reports only"
+            + (f", delta {text(delta)}" if "Gaussian" in name else ""),
+            std=std,
+            bias=0.0,
+            errors=Errors(
+                step=std,
+                **{span: std * math.sqrt(plan.grid.slots_in(days=days)) for span, days in SPANS},
+            ),
+            note="and nothing is left after that",
+        )
+        for name, std in stds.items()
+    )
+
+
+def _promise(plan: Plan) -> str:
+    numbers = plan.guarantee().numbers()
+    pattern = f"epsilon {numbers['epsilon']} for the periodic component"
+    cycle = f"{numbers['cycle_epsilon']} for any one cycle"
+    parts = {"pattern": pattern, "strong": f"{pattern}, {cycle}", "cycle": f"epsilon {cycle}"}
+    delta = f", delta {numbers['delta']}" if numbers["zcdp"] or numbers["cycle_zcdp"] else ""
+    return parts[plan.level] + delta

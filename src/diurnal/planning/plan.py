@@ -1,0 +1,409 @@
+"""Plan: everything a stream of reports is decided by, as plain data.
+
+A plan is a file: versioned JSON both ways, decimals as strings, and a hash that stays the same for ever. It
+holds public knowledge only. What follows from it (mechanisms, guarantee) is computed here; what it would
+cost in accuracy is predicted by `planner`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from diurnal.errors import PlanError
+from diurnal.exact import Number, positive, text
+from diurnal.planning.reference import Reference
+from diurnal.promise.body import (
+    AnyBody,
+    Body,
+    Ellipsoid,
+    Sensitivity,
+    body_from_json,
+    counting_sensitivity,
+)
+from diurnal.promise.budget import Loss, check_delta
+from diurnal.promise.guarantee import LEVELS, Guarantee, HistoryBound, Level
+from diurnal.promise.mechanisms import (
+    NAMES,
+    Basis,
+    BasisMechanism,
+    Cube,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    SlotMechanism,
+)
+from diurnal.promise.query import Mean, Query, query_from_json
+from diurnal.readings.grid import Grid
+from diurnal.readings.kernels import Statistic
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A query, a promise, and how it is kept. Strong is recommended and the default.
+
+    Example:
+        >>> plan = Plan(query=Mean(), epsilon="1", domain=(0, 8000), history=91)
+        >>> plan.level, plan.mechanism
+        ('strong', 'auto')
+    """
+
+    query: Query = field(default_factory=Mean)
+    """What is reported."""
+    groups: str | None = None
+    """The partition of the roster to report by; None for the whole roster."""
+    roster: str | None = None
+    """A digest of who is in it; filled in when the plan is started."""
+    grid: Grid = field(default_factory=Grid)
+    """Unit, interval, time zone, anchor and period."""
+    channel: str = "consumption"
+    """What is metered: consumption, generation or net."""
+    domain: tuple[int, int]
+    """The physical range of a reading; what lies outside is set aside as missing."""
+    level: Level = "strong"
+    """`strong`, `pattern` (the paper's), or `cycle` for Share and Histogram."""
+    epsilon: Number
+    """eps_z, for the periodic component; the cycle's at level `cycle`."""
+    cycle_epsilon: Number | None = None
+    """eps_w, for one cycle; epsilon unless given."""
+    delta: Number | None = None
+    """For Gaussian noise."""
+    history: int = 0
+    """How many complete cycles the profile is made from."""
+    first_cycle: int | None = None
+    """The cycle at which the history begins; filled in when the plan is started."""
+    horizon: int = 365
+    """For how many reported cycles the bound on a history cycle is stated."""
+    min_readings: int | None = None
+    """k_min, below which a household's slot has no profile; half of the history unless given."""
+    default_reading: int = 0
+    """The public constant that stands for a slot without a profile."""
+    statistic: Statistic = "mean"
+    """`mean`, or `base-load`: the least reading of the history. Pattern mode only."""
+    body: AnyBody | None = None
+    """Where profiles are put; the domain unless given."""
+    variation_bound: int | Ellipsoid | None = None
+    """W, to which variations are clipped in strong mode; or a ball of a cycle's coefficients."""
+    mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = "auto"
+    """For the pattern layer; for the only layer at level `cycle`."""
+    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = "auto"
+    """For the cycle layer of strong mode."""
+    basis: Basis = field(default_factory=Basis)
+    """The coefficients of the pattern layer, where its mechanism is `basis`."""
+    cycle_basis: Basis = field(default_factory=lambda: Basis(size=5))
+    """The coefficients of the cycle layer, where its mechanism is `basis`."""
+    reference: Reference | None = None
+    """Public knowledge for predictions; without it no biased mechanism is chosen."""
+    grace: int = 0
+    """How many steps to wait for late readings."""
+    minimum_group: int = 15
+    """The least number of households a group, and in pattern mode an atom, may have."""
+    calendar: str | None = None
+    """A digest of the public calendar; filled in when the plan is started."""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if self.cycle_epsilon is not None:
+            object.__setattr__(self, "cycle_epsilon", positive(self.cycle_epsilon, "cycle_epsilon"))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "domain", _check_domain(self.domain))
+        _check_counts(self)
+        _check_level(self)
+        _check_bodies(self)
+
+    @cached_property
+    def hash(self) -> str:
+        """The plan's name: a digest of its canonical JSON."""
+        content = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def eps_z(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return Fraction(self.epsilon)
+
+    @property
+    def eps_w(self) -> Fraction:
+        """cycle_epsilon as a fraction."""
+        return Fraction(self.epsilon if self.cycle_epsilon is None else self.cycle_epsilon)
+
+    @property
+    def k_min(self) -> int:
+        """How many readings a household's slot needs to have a profile."""
+        return max(1, (self.history + 1) // 2) if self.min_readings is None else self.min_readings
+
+    @property
+    def profile_body(self) -> AnyBody:
+        """The body of the pattern layer."""
+        return Body(low=self.domain[0], high=self.domain[1]) if self.body is None else self.body
+
+    @property
+    def clip(self) -> int | None:
+        """W, where variations are clipped slot by slot."""
+        return self.variation_bound if isinstance(self.variation_bound, int) else None
+
+    def pattern_layer(self, weight: int = 1) -> Mechanism | None:
+        """The mechanism that hides profiles, for the heaviest weight of a group; None at level `cycle`."""
+        if self.level == "cycle":
+            return None
+        body, slots = self.profile_body, self.grid.slots
+        if self.mechanism == "basis":
+            return self._basis_layer(self.basis, body, weight, self.eps_z, max(map(abs, self.domain)))
+        if isinstance(body, Ellipsoid):
+            raise PlanError(
+                f"The mechanism {self.mechanism!r} works on slots, and the body is an Ellipsoid.",
+                hint="Take mechanism='basis', or a Body.",
+            )
+        return self._slot_layer(self.mechanism, body.sensitivity(slots), weight, self.eps_z, body)
+
+    def cycle_layer(self, weight: int = 1) -> Mechanism | None:
+        """The mechanism that hides one cycle, for the heaviest weight of a group; None in pattern mode."""
+        slots = self.grid.slots
+        if self.level == "pattern":
+            return None
+        if self.level == "cycle":
+            sensitivity = counting_sensitivity(slots, len(self.query.series))
+            return self._slot_layer(self.mechanism, sensitivity, weight, self.eps_w, None)
+        if self.cycle_mechanism == "basis":
+            bound = self.variation_bound
+            body = bound if isinstance(bound, Ellipsoid) else self._variation_body()
+            return self._basis_layer(self.cycle_basis, body, weight, self.eps_w, self._width())
+        if isinstance(self.variation_bound, Ellipsoid):
+            raise PlanError(
+                f"The mechanism {self.cycle_mechanism!r} works slot by slot, and the variation bound is an "
+                "Ellipsoid.",
+                hint="Take cycle_mechanism='basis', or a number as variation_bound.",
+            )
+        reach = self._width() if self.clip is None else min(2 * self.clip, self._width())
+        sensitivity = Sensitivity(ranges=(reach,) * slots, l1=slots * reach, l2_square=slots * reach**2)
+        return self._slot_layer(self.cycle_mechanism, sensitivity, weight, self.eps_w, None)
+
+    def guarantee(self) -> Guarantee:
+        """What the plan promises, in words and numbers.
+
+        Raises:
+            PlanError: A mechanism is still `auto`: choose first.
+        """
+        pattern, cycle = self.pattern_layer(), self.cycle_layer()
+        return Guarantee(
+            level=self.level,
+            pattern=pattern.loss if pattern else None,
+            cycle=cycle.loss if cycle else None,
+            delta=None if self.delta is None else Fraction(self.delta),
+            history=_history_bound(self, pattern, cycle),
+            groups=self.groups is not None,
+        )
+
+    def with_(self, **changes: Any) -> Plan:
+        """The same plan with some fields changed."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Versioned plain data with decimals as strings."""
+        data: dict[str, Any] = {"diurnal_plan": VERSION}
+        for each in fields(self):
+            data[each.name] = _plain(getattr(self, each.name))
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan that `to_json` wrote.
+
+        Raises:
+            PlanError: Another version, or a field that is unknown or missing.
+        """
+        values = dict(data)
+        version = values.pop("diurnal_plan", None)
+        if version != VERSION:
+            raise PlanError(
+                f"Expected a plan of version {VERSION}, got {version!r}.",
+                hint="Use the release of diurnal that wrote it, or write the plan anew.",
+            )
+        known = {each.name for each in fields(cls)}
+        if set(values) != known:
+            raise PlanError(
+                f"Fields missing: {sorted(known - set(values))}; unknown: {sorted(set(values) - known)}.",
+                hint="A plan file holds every field; write it with Plan.to_json.",
+            )
+        bound, body = values["variation_bound"], values["body"]
+        return cls(
+            **{
+                **values,
+                "query": query_from_json(values["query"]),
+                "grid": Grid(**values["grid"]),
+                "domain": tuple(values["domain"]),
+                "body": None if body is None else body_from_json(body),
+                "variation_bound": body_from_json(bound) if isinstance(bound, Mapping) else bound,
+                "basis": Basis.from_json(values["basis"]),
+                "cycle_basis": Basis.from_json(values["cycle_basis"]),
+                "reference": Reference(**values["reference"]) if values["reference"] else None,
+            }
+        )
+
+    def _width(self) -> int:
+        return self.domain[1] - self.domain[0]
+
+    def _variation_body(self) -> Body:
+        reach = self._width() if self.clip is None else min(self.clip, self._width())
+        return Body(low=-reach, high=reach)
+
+    def _slot_layer(
+        self, name: str, sensitivity: Sensitivity, weight: int, epsilon: Fraction, body: Body | None
+    ) -> Mechanism:
+        if name == "laplace":
+            return Laplace(sensitivity, weight=weight, epsilon=epsilon, body=body)
+        if name == "cube":
+            return Cube(sensitivity, weight=weight, epsilon=epsilon, body=body)
+        if name == "gaussian":
+            delta = Fraction(self.delta or 0)
+            return Gaussian(sensitivity, weight=weight, epsilon=epsilon, delta=delta, body=body)
+        raise PlanError(
+            f"No mechanism can be made of {name!r} here.",
+            hint="Let diurnal.choose(plan, shape) decide, or name laplace, cube or gaussian.",
+        )
+
+    def _basis_layer(
+        self, basis: Basis, body: AnyBody, weight: int, epsilon: Fraction, magnitude: int
+    ) -> Mechanism:
+        return BasisMechanism(
+            basis,
+            body,
+            slots=self.grid.slots,
+            magnitude=magnitude,
+            weight=weight,
+            epsilon=epsilon,
+            delta=None if self.delta is None else Fraction(self.delta),
+        )
+
+
+def _history_bound(plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None) -> HistoryBound | None:
+    """What a change in one history cycle costs in strong mode (theory 4.3)."""
+    if not (isinstance(pattern, SlotMechanism) and isinstance(cycle, SlotMechanism)):
+        return None
+    move = -(-(plan.domain[1] - plan.domain[0]) // plan.k_min)
+    shift = [move] * plan.grid.slots
+    base, each = pattern.loss_of_shift(shift), cycle.loss_of_shift(shift)
+    if base is None or each is None:
+        return None
+    if isinstance(plan.profile_body, Body) and not plan.profile_body.by_slot:
+        base = _diameter_and(base, pattern.loss)
+    return HistoryBound(base=base, each=each, horizon=plan.horizon)
+
+
+def _diameter_and(shift: Loss, diameter: Loss) -> Loss:
+    """The loss of a move by the body's diameter and a shift together: distances add, zCDP is their square."""
+    if not diameter.zcdp:
+        return Loss.pure(shift.epsilon + diameter.epsilon)
+    # (sqrt(a) + sqrt(b))^2 <= 2 (a + b)
+    return Loss.concentrated(2 * (shift.zcdp + diameter.zcdp))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return text(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _check_choices(plan: Plan) -> None:
+    choices = {
+        "level": LEVELS,
+        "mechanism": ("auto", *NAMES),
+        "cycle_mechanism": ("auto", *NAMES),
+        "statistic": ("mean", "base-load"),
+    }
+    for name, known in choices.items():
+        if getattr(plan, name) not in known:
+            raise PlanError(f"Unknown {name} {getattr(plan, name)!r}.", hint=f"Known are {', '.join(known)}.")
+
+
+def _check_domain(domain: Any) -> tuple[int, int]:
+    try:
+        low, high = domain
+        Body(low=low, high=high).ranges(1)
+    except (TypeError, ValueError) as cause:
+        raise PlanError(
+            "Expected domain=(low, high), two integers with low < high, below 2^31.",
+            hint="What a meter can physically read in a slot, in its unit: domain=(0, 8000) in Wh.",
+        ) from cause
+    return int(low), int(high)
+
+
+def _check_counts(plan: Plan) -> None:
+    least = {"history": 0, "horizon": 1, "grace": 0, "minimum_group": 1, "min_readings": 1}
+    for name, lowest in least.items():
+        value = getattr(plan, name)
+        if value is None and name == "min_readings":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise PlanError(
+                f"Expected {name}={value!r} as a whole number of at least {lowest}.",
+                hint="See the documentation of Plan.",
+            )
+    if plan.min_readings is not None and plan.history and plan.min_readings > plan.history:
+        raise PlanError(
+            f"Expected min_readings={plan.min_readings} <= history={plan.history}.",
+            hint="With more than the history has, no household would have a profile.",
+        )
+    if isinstance(plan.default_reading, bool) or not isinstance(plan.default_reading, int):
+        raise PlanError("Expected default_reading as an integer.", hint="0 is the default.")
+
+
+def _check_level(plan: Plan) -> None:
+    if plan.query.counting != (plan.level == "cycle"):
+        raise PlanError(
+            f"The query {plan.query.kind!r} cannot be promised at level {plan.level!r}.",
+            hint="Share and Histogram are for level='cycle' (theory 6.8); Sum, Mean and Weighted for 'strong' "
+            "and 'pattern'.",
+        )
+    if plan.level == "cycle" and (plan.history or plan.mechanism == "basis"):
+        raise PlanError(
+            "At level 'cycle' there is no profile: no history, and no basis.",
+            hint="Leave history out and take laplace, cube, gaussian or auto.",
+        )
+    if plan.level != "cycle" and plan.history < 1:
+        raise PlanError(
+            f"Expected history={plan.history} >= 1: the profile is made from it.",
+            hint="Say how many cycles, for example history=91.",
+        )
+    if plan.statistic == "base-load" and plan.level != "pattern":
+        raise PlanError(
+            "The base-load statistic is for pattern mode only.",
+            hint="In strong mode one history cycle would move it by the whole domain (theory 5.1).",
+        )
+    if "gaussian" in (plan.mechanism, plan.cycle_mechanism) and plan.delta is None:
+        raise PlanError(
+            "A Gaussian mechanism promises (epsilon, delta), and no delta was given.",
+            hint="Give delta, for example delta='1e-6'.",
+        )
+
+
+def _check_bodies(plan: Plan) -> None:
+    slots = plan.grid.slots
+    if isinstance(plan.body, Body):
+        plan.body.ranges(slots)
+    elif isinstance(plan.body, Ellipsoid):
+        plan.body.centre(slots)
+    bound = plan.variation_bound
+    if isinstance(bound, Ellipsoid):
+        bound.centre(slots)
+    elif bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 1):
+        raise PlanError(
+            f"Expected variation_bound={bound!r} as a whole number of at least 1, or an Ellipsoid.",
+            hint="W in units of a reading: variation_bound=500 clips to half a kWh.",
+        )
+    if plan.reference is not None and len(plan.reference.profile) != slots:
+        raise PlanError(
+            f"Expected a reference of {slots} slots, got {len(plan.reference.profile)}.",
+            hint="Give the public profile on the plan's grid.",
+        )

@@ -1,0 +1,206 @@
+"""Planner: predict, choose and explain a plan, before anything is spent and without touching private data.
+
+Every number here follows from the plan, public sizes and public references. Beside every mechanism stands
+what would be had without it: "nothing at all" (a public profile as the report), in pattern mode the public
+profile with the exact variations (eps_z = 0), and epsilon split over all reports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from diurnal.errors import LimitError, PlanError
+from diurnal.exact import Number, positive, text
+from diurnal.planning.accuracy import (
+    mechanism_names,
+    mechanism_row,
+    nothing_row,
+    split_rows,
+    unspent_row,
+)
+from diurnal.planning.plan import Plan
+from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.promise.body import Ellipsoid
+from diurnal.promise.mechanisms import NAMES
+from diurnal.readings.panel import Panel, Shape
+
+
+def predict(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Prediction:
+    """The error of every mechanism before anything is spent, and of doing without any.
+
+    Args:
+        plan: What is to be reported and promised; its own mechanisms are among those predicted.
+        shape: How large the groups are, and over how many cycles a split budget would be spread.
+        open_data: *Public* readings of other households on the same grid, to predict what bounds and bases
+            drop. Never the private panel.
+    """
+    n = min(shape.group_sizes)
+    pairs = list(_candidates(plan, open_data))
+    laplace = mechanism_row(_with(plan, *_first_pair(plan)), n, None, None)
+    rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in pairs]
+    return Prediction(
+        plan=plan,
+        n_households=n,
+        mechanisms=tuple(sorted(rows, key=lambda row: row.errors.step)),
+        without_data=nothing_row(plan, n),
+        unspent=unspent_row(plan, n) if plan.level == "pattern" else None,
+        split=split_rows(plan, n, shape.n_cycles * plan.grid.slots),
+    )
+
+
+def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
+    """The plan with every mechanism left to `auto` chosen by predicted error.
+
+    A biased mechanism is chosen only where a public reference says how large the bias is: the plan's
+    reference for profiles, open data for the variations of a cycle.
+    """
+    wanted = mechanism_names(plan)
+    if "auto" not in wanted:
+        return plan
+    n = min(shape.group_sizes)
+    best: tuple[float, tuple[str, ...]] | None = None
+    for pair in _candidates(plan, open_data):
+        fits = all(asked in ("auto", given) for asked, given in zip(wanted, pair, strict=True))
+        row = mechanism_row(_with(plan, *pair), n, open_data, None) if fits else None
+        unsafe = row is not None and row.bias is None and not _named_bias(wanted)
+        if row is not None and not unsafe and (best is None or row.errors.step < best[0]):
+            best = (row.errors.step, pair)
+    if best is None:
+        raise PlanError(
+            "No mechanism without an unknown bias fits this plan.",
+            hint="Give a public reference, or name the mechanism; an Ellipsoid needs 'basis'.",
+        )
+    return _with(plan, *best[1])
+
+
+def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | None = None) -> Fraction:
+    """The least epsilon (to three digits) at which a report's predicted error is at most `error`.
+
+    Both layers of strong mode get the same epsilon.
+
+    Raises:
+        PlanError: The bias alone is larger.
+    """
+    target = float(positive(error, "error"))
+    n = min(shape.group_sizes)
+    fixed = choose(plan, shape, open_data=open_data)
+
+    def error_at(epsilon: Fraction) -> float:
+        changed = fixed.with_(epsilon=epsilon, cycle_epsilon=None)
+        return mechanism_row(changed, n, open_data, None).errors.step
+
+    low, high = Fraction(1, 10**4), Fraction(10**4)
+    try:
+        reachable = error_at(high) <= target
+    except LimitError:
+        reachable = False
+    if not reachable:
+        raise PlanError(
+            f"No epsilon brings the error of {'+'.join(mechanism_names(fixed))} down to {error}.",
+            hint="A smaller bias needs more coefficients, a wider body or a larger group.",
+        )
+    while high / low > 1 + Fraction(1, 2000):
+        middle = Fraction(math.sqrt(low * high)).limit_denominator(10**9)
+        low, high = (low, middle) if error_at(middle) <= target else (middle, high)
+    return _three_digits_up(high)
+
+
+def explain(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> list[str]:
+    """The plan in plain sentences that a privacy officer can sign, numbered by `number`."""
+    chosen = choose(plan, shape, open_data=open_data)
+    prediction = predict(chosen, shape, open_data=open_data)
+    row = prediction.row("+".join(mechanism_names(chosen)))
+    unit = chosen.query.unit(chosen.grid.unit)
+    groups = f"for each group of {chosen.groups!r}" if chosen.groups else "for the whole roster"
+    said = [
+        f"Reported is {chosen.query.sentence()}, {groups}, every {chosen.grid.minutes} minutes of "
+        f"{chosen.channel} in {unit}, without end.",
+        f"The mechanism is {row.name} ({row.promise}); profiles come from {chosen.history} cycles of history."
+        if chosen.history
+        else f"The mechanism is {row.name} ({row.promise}); no profile is made.",
+        *chosen.guarantee().sentences(),
+        _error_sentence(chosen, row, prediction, unit),
+        *prediction.warnings(row),
+    ]
+    if chosen.level == "pattern":
+        said.append(_small_sentence(chosen, prediction.n_households))
+    return [sentence for sentence in said if sentence]
+
+
+def numbered(sentences: Sequence[str]) -> str:
+    """Sentences as a numbered list."""
+    return "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(sentences, start=1))
+
+
+def _named_bias(wanted: Sequence[str]) -> bool:
+    """Whether the user named a biased mechanism, knowing its bias is not predicted."""
+    return "basis" in wanted
+
+
+def _first_pair(plan: Plan) -> tuple[str, ...]:
+    return ("laplace",) * len(mechanism_names(plan))
+
+
+def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]]:
+    """Names of mechanisms that the plan could use: one, or one for each layer of strong mode."""
+    wanted = mechanism_names(plan)
+    names = [name for name in NAMES if name != "gaussian" or plan.delta is not None]
+    slot_names = [name for name in names if name != "basis"]
+    known = plan.reference is not None or "basis" in wanted
+    if plan.level == "cycle":
+        yield from ((name,) for name in slot_names)
+    elif plan.level == "pattern":
+        yield from ((name,) for name in (names if known else slot_names))
+    else:
+        pairs = [(name, name) for name in slot_names]
+        if known:
+            pairs += [("basis", name) for name in slot_names] + [("basis", "basis")]
+        if "auto" not in wanted and wanted not in pairs:
+            pairs.append((wanted[0], wanted[1]))
+        yield from pairs
+
+
+def _with(plan: Plan, *names: str) -> Plan:
+    """The plan with these mechanisms, and with the domain for a body where theirs would not fit."""
+    changes: dict[str, Any] = {"mechanism": names[0]}
+    if names[0] != "basis" and isinstance(plan.body, Ellipsoid):
+        changes["body"] = None
+    if plan.level == "strong":
+        changes["cycle_mechanism"] = names[1]
+        if names[1] != "basis" and isinstance(plan.variation_bound, Ellipsoid):
+            changes["variation_bound"] = None
+    return plan.with_(**changes)
+
+
+def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> str:
+    beside = prediction.without_data
+    bias = (
+        f"what is dropped is {short(row.bias)} of it"
+        if row.bias
+        else "nothing is dropped but what bounds clip"
+        if row.bias is not None
+        else "what is dropped comes on top and is not known"
+    )
+    return (
+        f"A report's predicted error is {short(row.errors.step)} {unit} ({bias}); that of a day's total "
+        f"{short(row.errors.day)}, of a year's {short(row.errors.year)}. Nothing at all would have "
+        f"{short(beside.errors.step)} ({beside.note})."
+    )
+
+
+def _small_sentence(plan: Plan, n: int) -> str:
+    if n * plan.eps_z >= 100:
+        return ""
+    return (
+        f"With {n} households and epsilon {text(plan.eps_z)} no release of the mean profile is likely to beat "
+        "eps_z = 0 (theory 5.1)."
+    )
+
+
+def _three_digits_up(value: Fraction) -> Fraction:
+    places = 2 - math.floor(math.log10(value))
+    factor = Fraction(10) ** places
+    return Fraction(math.ceil(value * factor)) / factor

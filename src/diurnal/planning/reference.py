@@ -1,0 +1,84 @@
+"""Reference: public knowledge of what such households use. Never made from the private readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from diurnal.errors import BodyError, PlanError
+from diurnal.exact import Number, positive, text
+from diurnal.promise.body import Body
+from diurnal.promise.mechanisms.base import Floats
+from diurnal.readings.panel import Panel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Public knowledge of what such households use: from other regions' open data or statistics.
+
+    It predicts what a plan would lose by dropping detail, and what "nothing at all" would give. It is never
+    made from the private readings.
+    """
+
+    profile: Sequence[int]
+    """The mean of a household in each slot, in units of a reading."""
+    spread: Number | None = None
+    """How far a population's mean is from its own profile, root mean square over time."""
+    mismatch: Number | None = None
+    """How far this profile is from another population's, root mean square over the slots."""
+
+    def __post_init__(self) -> None:
+        try:
+            body = Body(high=1, reference=self.profile)
+        except BodyError as cause:
+            raise PlanError(
+                "Expected the reference's profile as an integer for each slot.", hint="Round it to units."
+            ) from cause
+        if isinstance(body.reference, int) or body.reference is None:
+            raise PlanError("Expected the reference's profile slot by slot.", hint="Give a list.")
+        object.__setattr__(self, "profile", tuple(body.reference))
+        # A quarter of the level is what was measured between Scottish and Australian homes (theory 5.1).
+        quarter = Fraction(sum(map(abs, self.profile)), 4 * len(self.profile))
+        for name in ("spread", "mismatch"):
+            value = getattr(self, name)
+            exact = quarter if value is None else positive(value, name)
+            object.__setattr__(self, name, exact)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {
+            "profile": list(self.profile),
+            "spread": text(Fraction(self.spread or 0)),
+            "mismatch": text(Fraction(self.mismatch or 0)),
+        }
+
+
+def public_reference(open_data: Panel, *, mismatch: Number | None = None) -> Reference:
+    """A reference from *open* readings of other households on the same grid. Never from private ones.
+
+    Args:
+        open_data: Public readings in whole cycles.
+        mismatch: How far its profile is thought to be from the private population's; a quarter of its level
+            unless given.
+    """
+    slots = open_data.grid.slots
+    mean = _mean_of(open_data.first(open_data.n_cycles)).reshape(-1, slots)
+    profile = np.nanmean(mean, axis=0)
+    spread = math.sqrt(float(np.nanmean((mean - profile) ** 2)))
+    return Reference(
+        profile=np.rint(profile).astype(int).tolist(),
+        spread=Fraction(max(spread, 1e-9)).limit_denominator(1000) or Fraction(1, 1000),
+        mismatch=mismatch,
+    )
+
+
+def _mean_of(panel: Panel) -> Floats:
+    """The mean over the households present at each step."""
+    count = panel.present.sum(axis=1)
+    total = np.where(panel.present, panel.readings, 0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,0 +1,279 @@
+"""Body: where a household's vector is put before it is summed, and how far it can move there.
+
+The bound of a promise is enforced, not assumed: whatever a household's profile is, what it contributes lies
+in a declared body, so that two households' contributions differ by at most the body's diameter. Bodies come
+from public knowledge (a supply limit, published statistics, other regions' open data), never from the
+private data (theory 5).
+
+- `Body`: slots. A range for each slot, a cap on the sum and on the length (l2) of what exceeds the low end,
+  or of the deviation from a public reference.
+- `Ellipsoid`: coefficients of a `basis`. A ball around a public reference, stretched by frequency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diurnal.errors import BodyError
+from diurnal.exact import sqrt_up
+from diurnal.readings.kernels import LIMIT
+from diurnal.readings.panel import Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """How far one household of weight 1 can move a vector of sums: the diameter of its body in three norms.
+
+    Integers; the length is kept squared, so nothing irrational is rounded before it must be.
+    """
+
+    ranges: tuple[int, ...]
+    """The diameter of each component."""
+    l1: int
+    """D_1, the largest sum of absolute differences."""
+    l2_square: int
+    """D_2 squared, the largest sum of squared differences."""
+
+    @property
+    def linf(self) -> int:
+        """D_inf, the largest difference of one component."""
+        return max(self.ranges)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """A set of vectors over the slots of a cycle, in integer units.
+
+    Example:
+        >>> Body(low=0, high=3000).sensitivity(slots=48).l1
+        144000
+    """
+
+    low: int | Sequence[int] = 0
+    """The least value, for all slots or for each."""
+    high: int | Sequence[int]
+    """The greatest value, for all slots or for each."""
+    cap: int | None = None
+    """The greatest sum of P - low; with a reference, of abs(P - reference)."""
+    cap_2: int | None = None
+    """The greatest length (l2) of P - low; with a reference, of P - reference."""
+    reference: Sequence[int] | None = None
+    """A public vector around which caps are counted, signed; None counts from the low end."""
+    kind: ClassVar[str] = "body"
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "reference"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _integers(value, name))
+        for name in ("cap", "cap_2"):
+            value = getattr(self, name)
+            if value is not None and (not _is_integer(value) or value < 1):
+                raise BodyError(
+                    f"Expected {name}={value!r} as a whole number of at least 1.",
+                    hint="Give it in the unit of the readings; leave it out for no cap.",
+                )
+
+    def ranges(self, slots: int) -> tuple[Integers, Integers]:
+        """The least and greatest value of each slot.
+
+        Raises:
+            BodyError: A length is not `slots`, an end is above the other, the reference is outside, or the
+                integers would leave 64 bits.
+        """
+        low, high = _spread(self.low, slots, "low"), _spread(self.high, slots, "high")
+        if (low > high).any():
+            slot = int(np.flatnonzero(low > high)[0])
+            raise BodyError(
+                f"Expected low <= high, got {low[slot]} > {high[slot]} in slot {slot}.",
+                hint="Swap them, or give a value for each slot.",
+            )
+        if not (high > low).any():
+            raise BodyError(
+                "Expected a body with more than one vector, got low = high in every slot.",
+                hint="A body that nobody can move in has nothing to protect: widen it.",
+            )
+        if self.reference is not None:
+            reference = _spread(self.reference, slots, "reference")
+            if ((reference < low) | (reference > high)).any():
+                raise BodyError(
+                    "Expected the reference between low and high in every slot.",
+                    hint="Widen the range or clip the reference.",
+                )
+        if slots * int(max(abs(low).max(), abs(high).max(), (high - low).max())) ** 2 >= LIMIT:
+            raise BodyError("The squares of this body's values could leave 64 bits.", hint="Use a coarser unit.")
+        return low, high
+
+    @property
+    def by_slot(self) -> bool:
+        """Whether P clips each slot by itself (no caps)."""
+        return self.cap is None and self.cap_2 is None
+
+    def sensitivity(self, slots: int) -> Sensitivity:
+        """D_inf, D_1 and D_2 of theory section 5."""
+        low, high = self.ranges(slots)
+        widths = [int(r) for r in high - low]
+        widest, signed = max(widths), self.reference is not None
+        reach, l1, l2 = [widest], [sum(widths)], [sum(r * r for r in widths)]
+        if self.cap is not None:
+            reach.append(2 * self.cap if signed else self.cap)
+            l1.append(2 * self.cap)
+            l2 += [2 * self.cap * widest, (4 if signed else 2) * self.cap**2]
+        if self.cap_2 is not None:
+            reach.append(2 * self.cap_2 if signed else self.cap_2)
+            l1.append(sqrt_up((4 if signed else 2) * slots * self.cap_2**2))
+            l2.append((4 if signed else 2) * self.cap_2**2)
+        return Sensitivity(ranges=tuple(min(r, *reach) for r in widths), l1=min(l1), l2_square=min(l2))
+
+    def project(self, vectors: Integers) -> Integers:
+        """P: put each column into the body, in integers.
+
+        Clips to the range, then shrinks towards the low end or the reference, truncating towards it, until
+        the caps hold. The result is asserted to lie in the body.
+        """
+        low, high = self.ranges(vectors.shape[0])
+        base = low if self.reference is None else _spread(self.reference, len(low), "reference")
+        moved = np.clip(vectors, low[:, None], high[:, None]) - base[:, None]
+        # A cap beyond what the range allows anyway is cut to it: products stay within 64 bits.
+        if self.cap is not None:
+            cap = min(self.cap, int((high - low).sum()))
+            moved = shrink(moved, np.abs(moved).sum(axis=0), cap)
+            assert (np.abs(moved).sum(axis=0) <= cap).all()
+        if self.cap_2 is not None:
+            cap_2 = min(self.cap_2, sqrt_up(int(((high - low) ** 2).sum())))
+            moved = shrink(moved, lengths(moved), cap_2)
+            assert (lengths(moved) <= cap_2).all()
+        placed: Integers = moved + base[:, None]
+        assert ((placed >= low[:, None]) & (placed <= high[:, None])).all()
+        return placed
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "cap": self.cap,
+            "cap_2": self.cap_2,
+            "reference": self.reference,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ellipsoid:
+    """A set of coefficient vectors: {a : |W (a - B r)|_2 <= radius} around a public reference r.
+
+    Only the coefficients that the basis keeps count, so what the basis drops uses none of the radius.
+
+    Example:
+        >>> Ellipsoid(radius=3000).weighting
+        'flat'
+    """
+
+    radius: int
+    """The greatest length, in units of a reading: of the slots' vector where weighting is flat."""
+    reference: Sequence[int] | None = None
+    """r, a public vector over the slots; zero unless given."""
+    weighting: Literal["flat", "harmonic"] = "flat"
+    """W: `flat` is 1; `harmonic` is sqrt(1 + harmonic), a body narrower in high frequencies."""
+    kind: ClassVar[str] = "ellipsoid"
+
+    def __post_init__(self) -> None:
+        if not _is_integer(self.radius) or self.radius < 1:
+            raise BodyError(
+                f"Expected radius={self.radius!r} as a whole number of at least 1.",
+                hint="Give it in the unit of the readings.",
+            )
+        if self.weighting not in ("flat", "harmonic"):
+            raise BodyError(f"Unknown weighting {self.weighting!r}.", hint="Known are flat, harmonic.")
+        if self.reference is not None:
+            object.__setattr__(self, "reference", _integers(self.reference, "reference"))
+
+    def centre(self, slots: int) -> Integers:
+        """R as an array over the slots."""
+        return _spread(0 if self.reference is None else self.reference, slots, "reference")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {
+            "kind": self.kind,
+            "radius": self.radius,
+            "reference": self.reference,
+            "weighting": self.weighting,
+        }
+
+
+AnyBody = Body | Ellipsoid
+
+
+def body_from_json(data: Mapping[str, Any]) -> AnyBody:
+    """The body that `to_json` wrote."""
+    fields = dict(data)
+    kind = fields.pop("kind", None)
+    kinds: dict[str, type[Body] | type[Ellipsoid]] = {"body": Body, "ellipsoid": Ellipsoid}
+    if kind not in kinds:
+        raise BodyError(f"Unknown body {kind!r}.", hint=f"Known are {', '.join(kinds)}.")
+    try:
+        return kinds[kind](**fields)
+    except TypeError as cause:
+        raise BodyError(
+            f"The {kind} does not take the fields {sorted(fields)}.", hint="See its documentation."
+        ) from cause
+
+
+def counting_sensitivity(slots: int, n_cells: int) -> Sensitivity:
+    """A household is in one cell a slot, or none: moving it leaves one cell and enters another."""
+    changed = slots * min(n_cells, 2)
+    return Sensitivity(ranges=(1,) * (slots * n_cells), l1=changed, l2_square=changed)
+
+
+def lengths(vectors: Integers) -> Integers:
+    """The l2 length of each column, rounded up to an integer, exactly."""
+    squares = (vectors * vectors).sum(axis=0)
+    roots: Integers = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    while (low := roots * roots < squares).any():
+        roots = roots + low
+    while (high := (roots > 0) & ((roots - 1) * (roots - 1) >= squares)).any():
+        roots = roots - high
+    return roots
+
+
+def shrink(vectors: Integers, sizes: Integers, limit: int) -> Integers:
+    """Scale the columns whose size is above the limit down to it, truncating towards zero."""
+    scale = np.maximum(sizes, limit)
+    # What is truncated is the absolute value: floor division would round negatives away from zero.
+    return np.sign(vectors) * (np.abs(vectors) * limit // np.maximum(scale, 1))
+
+
+def _integers(value: Any, name: str) -> int | tuple[int, ...]:
+    entries = value.tolist() if isinstance(value, np.ndarray) else value
+    if _is_integer(entries):
+        return int(entries)
+    if isinstance(entries, (list, tuple)) and entries and all(map(_is_integer, entries)):
+        return tuple(map(int, entries))
+    raise BodyError(
+        f"Expected {name} as an integer, or an integer for each slot.",
+        hint="Bodies are in the integer unit of the readings: 3 kWh are 3000 Wh.",
+    )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _spread(value: int | Sequence[int], slots: int, name: str) -> Integers:
+    if slots < 1:
+        raise BodyError(f"Expected slots={slots} >= 1.", hint="A day of half hours has 48.")
+    entries = [value] * slots if isinstance(value, int) else list(value)
+    if len(entries) != slots:
+        raise BodyError(
+            f"Expected {name} for each of {slots} slots, got {len(entries)}.",
+            hint="Give one integer for all slots, or one for each.",
+        )
+    if max(map(abs, entries)) >= 1 << 31:
+        raise BodyError(f"Expected {name} below 2^31.", hint="Use a coarser unit.")
+    return np.array(entries, dtype=np.int64)

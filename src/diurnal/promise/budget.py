@@ -1,0 +1,144 @@
+"""Budget: how losses add up, exactly, and what a custodian allows in all.
+
+A `Loss` is kept as fractions until somebody asks for an epsilon. Pure losses add up; concentrated ones (zCDP)
+add up; a mixture is read in whichever of the two valid ways is smaller. Turning a concentrated loss into
+(epsilon, delta) is left to OpenDP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from diurnal.errors import PlanError
+from diurnal.exact import Number, float_up, positive, text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """A privacy loss: a pure part and a concentrated part, as exact fractions.
+
+    Example:
+        >>> (Loss.pure(Fraction(1, 2)) + Loss.pure(Fraction(1, 3))).at(None)
+        Fraction(5, 6)
+    """
+
+    epsilon: Fraction = Fraction(0)
+    """The sum of the pure losses."""
+    zcdp: Fraction = Fraction(0)
+    """The sum of the concentrated losses."""
+    squares: Fraction = Fraction(0)
+    """The sum of the squares of the pure losses: a pure eps is also eps^2/2-zCDP."""
+
+    @classmethod
+    def pure(cls, epsilon: Fraction) -> Loss:
+        """epsilon-DP."""
+        return cls(epsilon=epsilon, squares=epsilon * epsilon)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction) -> Loss:
+        """rho-zCDP."""
+        return cls(zcdp=rho)
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(
+            epsilon=self.epsilon + other.epsilon,
+            zcdp=self.zcdp + other.zcdp,
+            squares=self.squares + other.squares,
+        )
+
+    def at(self, delta: Fraction | None) -> Fraction:
+        """The epsilon of this loss at a delta: exact where pure, rounded up where not.
+
+        Raises:
+            PlanError: A concentrated part, and no delta to read it at.
+        """
+        if delta is None:
+            if self.zcdp:
+                raise PlanError(
+                    "A Gaussian plan promises (epsilon, delta), and no delta was given.",
+                    hint="Give delta, for example delta='1e-6'.",
+                )
+            return self.epsilon
+        if not self.zcdp and not self.epsilon:
+            return Fraction(0)
+        concentrated = epsilon_of(self.zcdp + self.squares / 2, delta)
+        apart = self.epsilon + (epsilon_of(self.zcdp, delta) if self.zcdp else 0)
+        return min(concentrated, apart)
+
+
+NOTHING = Loss()
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What all plans of a store together may cost any household. Never reset.
+
+    Example:
+        >>> Budget(pattern="2", strong="2").pattern
+        Fraction(2, 1)
+    """
+
+    pattern: Number = "1"
+    """The cap on what the periodic component loses: the sum of eps_z."""
+    strong: Number = "1"
+    """The cap on what any one cycle loses: the sum of eps_w."""
+    delta: Number | None = None
+    """The delta at which Gaussian plans are read; None allows pure plans only."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pattern", positive(self.pattern, "pattern"))
+        object.__setattr__(self, "strong", positive(self.strong, "strong"))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", check_delta(self.delta))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with decimals as strings."""
+        return {
+            name: None if value is None else text(Fraction(value))
+            for name, value in (("pattern", self.pattern), ("strong", self.strong), ("delta", self.delta))
+        }
+
+
+def check_delta(delta: Any) -> Fraction:
+    """A delta between 0 and 1, as an exact fraction."""
+    value = positive(delta, "delta")
+    if value >= 1:
+        raise PlanError(f"Expected delta={delta} < 1.", hint="A usual choice is delta='1e-6'.")
+    return value
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
+    """The epsilon at which a rho-zCDP loss is (epsilon, delta)-DP, rounded up. By OpenDP."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    curve = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=1.0))
+    # A Gaussian of scale 1 is d^2/2-zCDP at distance d; OpenDP rounds up from there.
+    distance = math.nextafter(float_up(Fraction(math.sqrt(float_up(2 * rho)))), math.inf)
+    profile = curve.map(distance)
+    # Delta is rounded down: a smaller delta only asks for more.
+    at = float(delta)
+    at = at if Fraction(at) <= delta else math.nextafter(at, 0.0)
+    return Fraction(float(profile.epsilon(at)))
+
+
+@lru_cache(maxsize=4096)
+def zcdp_for(epsilon: Fraction, delta: Fraction, bits: int = 24) -> Fraction:
+    """The largest rho (to `bits` bits) whose loss is (epsilon, delta)-DP."""
+    high = Fraction(1)
+    while epsilon_of(high, delta) <= epsilon:
+        high *= 2
+    while epsilon_of(high, delta) > epsilon:
+        high /= 2
+    low, step = high, high
+    for _ in range(bits):
+        step /= 2
+        if epsilon_of(low + step, delta) <= epsilon:
+            low += step
+    return low

@@ -1,0 +1,243 @@
+"""Basis: release a few coefficients instead of every slot; far less noise, at the price of a bias (theory 5).
+
+The basis is a public *integer* matrix, so there is no float and no slack between a household and the
+release. A household's coefficients, not its slots, are bounded when the body is an `Ellipsoid`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diurnal.errors import LimitError, PlanError
+from diurnal.exact import sqrt_up_fraction
+from diurnal.promise import noise
+from diurnal.promise.body import AnyBody, Body, Ellipsoid, lengths, shrink
+from diurnal.promise.budget import Loss, zcdp_for
+from diurnal.promise.mechanisms.base import Floats, Mechanism
+from diurnal.promise.mechanisms.laplace import laplace_variance
+from diurnal.readings.panel import Integers
+
+LARGEST_Q, SMALLEST_Q = 16, 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Basis:
+    """Which coefficients are kept, and the noise they get. Public.
+
+    Example:
+        >>> Basis(size=9).noise
+        'l2-norm'
+    """
+
+    kind: Literal["fourier", "cosine"] = "fourier"
+    """`fourier`: a constant, then a cosine and a sine for each harmonic. `cosine`: half-wave cosines."""
+    size: int = 9
+    """m, how many coefficients are kept."""
+    noise: Literal["l2-norm", "laplace", "gaussian"] = "l2-norm"
+    """The noise of the coefficients."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("fourier", "cosine"):
+            raise PlanError(f"Unknown basis {self.kind!r}.", hint="Known are fourier, cosine.")
+        if self.noise not in ("l2-norm", "laplace", "gaussian"):
+            raise PlanError(
+                f"Unknown noise {self.noise!r} for a basis.", hint="Known are l2-norm, laplace, gaussian."
+            )
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise PlanError(
+                f"Expected size={self.size!r} as a whole number of at least 1.", hint="9 is a usual choice."
+            )
+        if self.noise == "l2-norm" and self.size > 17:
+            raise PlanError(
+                f"Expected at most 17 coefficients with l2-norm noise, got size={self.size}.",
+                hint="Take fewer coefficients, or noise='laplace' or 'gaussian'.",
+            )
+
+    def rows(self, slots: int) -> Floats:
+        """The orthonormal vectors, a row each."""
+        if self.size > slots:
+            raise PlanError(
+                f"Expected size={self.size} <= {slots}, the slots of a cycle.",
+                hint="Take fewer coefficients.",
+            )
+        return (_fourier if self.kind == "fourier" else _cosine)(self.size, slots)
+
+    def harmonics(self) -> list[float]:
+        """How often each vector goes up and down in a cycle."""
+        step = (lambda j: float((j + 1) // 2)) if self.kind == "fourier" else (lambda j: j / 2)
+        return [step(j) for j in range(self.size)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {"kind": self.kind, "size": self.size, "noise": self.noise}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Basis:
+        """The basis that `to_json` wrote."""
+        return cls(**data)
+
+
+class BasisMechanism(Mechanism):
+    """Noisy coefficients of the sums in a public integer basis.
+
+    Guarantee:
+        With l2-norm or Laplace noise epsilon-DP, with Gaussian noise rho-zCDP, for one household's
+        contribution inside the body. For the cycle layer the variations must be projected as well, so it
+        reports when the cycle is complete; the part that the basis drops never goes out.
+    """
+
+    name: ClassVar[str] = "basis"
+    biased: ClassVar[bool] = True
+    by_slot: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        basis: Basis,
+        body: AnyBody,
+        *,
+        slots: int,
+        magnitude: int,
+        weight: int,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+    ) -> None:
+        """Make it for a body.
+
+        Args:
+            basis: Which coefficients and which noise.
+            body: Where the slots (`Body`) or the coefficients (`Ellipsoid`) are put.
+            slots: T.
+            magnitude: A public bound on the absolute values of the vectors that will be given.
+            weight: p*, the largest absolute weight.
+            epsilon: What a release costs.
+            delta: For Gaussian noise.
+        """
+        self.basis, self.body, self.slots, self.weight = basis, body, slots, weight
+        stretch = _stretch(basis, body)
+        rows = basis.rows(slots) * stretch[:, None]
+        q = _bits(magnitude + _reach(body, slots), slots, float(stretch.max()))
+        self.matrix: Integers = np.rint(rows * 2.0**q).astype(np.int64)
+        self._scale = 1 << q
+        self.sensitivity_square = weight**2 * self._diameter_square()
+        self._set_noise(epsilon, delta)
+
+    @property
+    def dimension(self) -> int:
+        return self.basis.size
+
+    @property
+    def magnitude(self) -> int:
+        if isinstance(self.body, Body):
+            low, high = self.body.ranges(self.slots)
+            most = int(max(abs(low).max(), abs(high).max()))
+            return most * int(np.abs(self.matrix).sum(axis=1).max())
+        centre = self.matrix @ self.body.centre(self.slots)
+        return int(abs(centre).max()) + self.body.radius * self._scale
+
+    def contribute(self, vectors: Integers) -> Integers:
+        if isinstance(self.body, Body):
+            return self.matrix @ self.body.project(vectors)
+        centre = self.matrix @ self.body.centre(self.slots)
+        moved = self.matrix @ vectors - centre[:, None]
+        radius = self.body.radius * self._scale
+        moved = shrink(moved, lengths(moved), radius)
+        assert (lengths(moved) <= radius).all()
+        return moved + centre[:, None]
+
+    def noise(self) -> list[int]:
+        if self.basis.noise == "l2-norm":
+            return noise.l2_norm(self.dimension, self.rate)
+        if self.basis.noise == "laplace":
+            return noise.laplace(self.dimension, 1 / self.rate)
+        return noise.gaussian(self.dimension, 1 / self.rate)
+
+    def to_slots(self, released: Sequence[int]) -> list[int]:
+        # Rows are nearly orthogonal: each coefficient is divided by its row's squared length, in integers.
+        squares = [int(row @ row) for row in self.matrix]
+        common = math.lcm(*squares)
+        shares = [c * (common // square) for c, square in zip(released, squares, strict=True)]
+        columns = self.matrix.T.tolist()
+        return [
+            (2 * sum(b * c for b, c in zip(column, shares, strict=True)) + common) // (2 * common)
+            for column in columns
+        ]
+
+    def variance(self, direction: Floats) -> float:
+        reach = (self.matrix @ direction) / (self.matrix.astype(float) ** 2).sum(axis=1)
+        return self._coefficient_variance * float(reach @ reach)
+
+    def bias(self, reference: Floats) -> Floats:
+        coefficients = self.matrix @ reference
+        kept = self.matrix.T @ (coefficients / (self.matrix.astype(float) ** 2).sum(axis=1))
+        return kept - reference
+
+    def _diameter_square(self) -> int:
+        if isinstance(self.body, Ellipsoid):
+            return (2 * self.body.radius * self._scale) ** 2
+        # Gershgorin bounds the integer matrix's norm without trusting that its rows are orthonormal.
+        gram = np.abs(self.matrix @ self.matrix.T).sum(axis=1).max()
+        return int(gram) * self.body.sensitivity(self.slots).l2_square
+
+    def _set_noise(self, epsilon: Fraction, delta: Fraction | None) -> None:
+        size = self.basis.size
+        if self.basis.noise == "gaussian":
+            if delta is None:
+                raise PlanError("Gaussian noise needs a delta.", hint="For example delta='1e-6'.")
+            rho = zcdp_for(epsilon, delta)
+            self.loss = Loss.concentrated(rho)
+            self.rate = 1 / sqrt_up_fraction(self.sensitivity_square / (2 * rho))
+            self._coefficient_variance = 1 / float(self.rate) ** 2
+        elif self.basis.noise == "laplace":
+            self.loss = Loss.pure(epsilon)
+            self.rate = epsilon / sqrt_up_fraction(Fraction(size * self.sensitivity_square))
+            self._coefficient_variance = laplace_variance(1 / self.rate)
+        else:
+            self.loss = Loss.pure(epsilon)
+            self.rate = epsilon / sqrt_up_fraction(Fraction(self.sensitivity_square))
+            self._coefficient_variance = (size + 1) / float(self.rate) ** 2
+
+
+def _stretch(basis: Basis, body: AnyBody) -> Floats:
+    if isinstance(body, Ellipsoid) and body.weighting == "harmonic":
+        return np.sqrt(1.0 + np.array(basis.harmonics()))
+    return np.ones(basis.size)
+
+
+def _reach(body: AnyBody, slots: int) -> int:
+    """How far the body's centre is from zero."""
+    return int(np.abs(body.centre(slots)).max()) if isinstance(body, Ellipsoid) else 0
+
+
+def _bits(magnitude: int, slots: int, stretch: float) -> int:
+    """q: as many bits as leave the squared length of a household's coefficients within 64."""
+    room = 30 - math.ceil(math.log2(max(1, magnitude) * math.sqrt(slots) * stretch))
+    if room < SMALLEST_Q:
+        raise LimitError(
+            f"Coefficients of readings up to {magnitude} over {slots} slots could leave 64 bits.",
+            hint="Use a coarser unit or a narrower domain.",
+        )
+    return min(room, LARGEST_Q)
+
+
+def _fourier(size: int, slots: int) -> Floats:
+    angles = 2 * np.pi * np.arange(slots) / slots
+    rows = [np.full(slots, 1 / math.sqrt(slots))]
+    for harmonic in range(1, size // 2 + 1):
+        if 2 * harmonic == slots:
+            rows.append(np.cos(harmonic * angles) / math.sqrt(slots))
+            continue
+        rows.append(np.cos(harmonic * angles) * math.sqrt(2 / slots))
+        rows.append(np.sin(harmonic * angles) * math.sqrt(2 / slots))
+    return np.array(rows[:size])
+
+
+def _cosine(size: int, slots: int) -> Floats:
+    middles = (np.arange(slots) + 0.5) / slots
+    rows = [np.cos(np.pi * j * middles) * math.sqrt((2 if j else 1) / slots) for j in range(size)]
+    return np.array(rows)

@@ -1,0 +1,45 @@
+"""Laplace: independent discrete Laplace noise in every slot, the paper's choice (theory 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
+
+from diurnal.promise import noise
+from diurnal.promise.body import Body, Sensitivity
+from diurnal.promise.budget import Loss
+from diurnal.promise.mechanisms.base import Floats, SlotMechanism
+
+
+class Laplace(SlotMechanism):
+    """Discrete Laplace noise of scale p* D_1/epsilon.
+
+    Guarantee:
+        epsilon-DP for one household's contribution inside the body.
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    def __init__(
+        self, sensitivity: Sensitivity, *, weight: int, epsilon: Fraction, body: Body | None = None
+    ) -> None:
+        super().__init__(sensitivity, weight=weight, body=body)
+        self.loss = Loss.pure(epsilon)
+        self.scale = weight * sensitivity.l1 / epsilon
+
+    def noise(self) -> list[int]:
+        return noise.laplace(self.dimension, self.scale)
+
+    def variance(self, direction: Floats) -> float:
+        return laplace_variance(self.scale) * float(direction @ direction)
+
+    def loss_of_shift(self, shift: Sequence[int]) -> Loss:
+        return Loss.pure(self.weight * sum(map(abs, shift)) / self.scale)
+
+
+def laplace_variance(scale: Fraction) -> float:
+    """The variance of a discrete Laplace draw: 2q/(1-q)^2 with q = exp(-1/scale)."""
+    rate = 1 / float(scale)
+    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2

@@ -1,0 +1,295 @@
+"""Noise: the one place where the randomness of releases comes from.
+
+Exact integer samplers on the operating system's entropy. There is no seed, no NumPy generator and no float
+between the entropy and the noise; NumPy only does integer arithmetic on whole words of it. Entropy is asked
+for anew within each draw and never kept, so that a forked process cannot repeat its parent's noise.
+
+- `laplace`, `gaussian`: discrete Laplace and Gaussian vectors, drawn by OpenDP on integers.
+- `cube`: mass proportional to exp(-rate * K(v)), K the largest component (in units of its range).
+- `l2_norm`: mass proportional to exp(-rate * |v|_2).
+
+Tests replace whole functions of this module by vectors of their own; nothing else can.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from diurnal.errors import LimitError
+from diurnal.exact import float_up, sqrt_up_fraction
+from diurnal.readings.panel import Integers
+
+SCALE_LIMIT = 1 << 48
+"""The largest scale of noise: beyond it a sample could leave 64 bits with a probability above e^-32000."""
+
+_LARGEST_PROPOSAL = 17
+
+
+def laplace(size: int, scale: Fraction) -> list[int]:
+    """A vector of independent discrete Laplace draws, P(v) proportional to exp(-|v|/scale).
+
+    The scale is rounded up to a float for OpenDP, so the noise is never smaller than asked for.
+    """
+    return _opendp("laplace", size, float_up(_checked(scale)))
+
+
+def gaussian(size: int, scale: Fraction) -> list[int]:
+    """A vector of independent discrete Gaussian draws, P(v) proportional to exp(-v^2/(2 scale^2))."""
+    return _opendp("gaussian", size, float_up(_checked(scale)))
+
+
+def cube(ranges: Sequence[int], rate: Fraction) -> list[int]:
+    """A vector with mass proportional to exp(-rate * K(v)) on the integers.
+
+    K(v) is the least r such that |v_s| <= floor(r * ranges_s / max(ranges)) for every s; for equal ranges
+    the largest |v_s|. It is subadditive, and a shift by at most ranges_s in each s has K <= max(ranges).
+
+    Drawn as a radius R with P(R) proportional to (number of vectors with K <= R) * exp(-rate R), then a
+    vector uniform among those. R is a sum of one more geometrics than there are components, accepted with
+    an exact rational probability (Canonne, Kamath and Steinke 2020 for the geometrics).
+    """
+    _checked(1 / rate)
+    shares = _shares(tuple(ranges))
+    moving = [share for share in shares if share[0]]
+    while True:
+        radius = int(_geometric(len(moving) + 1, rate).sum())
+        if _accept_radius(radius, moving):
+            break
+    bounds = np.array([radius * top // bottom for top, bottom in shares], dtype=np.int64)
+    drawn: list[int] = (_below(2 * bounds + 1) - bounds).tolist()
+    return drawn
+
+
+def cube_shares(ranges: Sequence[int]) -> npt.NDArray[np.float64]:
+    """How far each component of `cube` noise reaches, as a share of the widest."""
+    return np.array([top / bottom for top, bottom in _shares(tuple(ranges))])
+
+
+def l2_norm(size: int, rate: Fraction) -> list[int]:
+    """A vector with mass proportional to exp(-rate * |v|_2) on the integers, of at most 17 components.
+
+    Proposed from discrete Laplace draws of a rational rate r <= rate/sqrt(size), accepted with probability
+    exp(-(rate |v|_2 - r |v|_1)), decided without rounding: the root is compared by squaring.
+    """
+    if size > _LARGEST_PROPOSAL:
+        raise LimitError(
+            f"l2-norm noise of {size} components would almost never be accepted.",
+            hint=f"Keep at most {_LARGEST_PROPOSAL} coefficients, or take Laplace or Gaussian noise.",
+        )
+    _checked(1 / rate)
+    proposal = 1 / sqrt_up_fraction(size / rate**2)
+    while True:
+        for vector in _two_sided(16 * size, proposal).reshape(-1, size).tolist():
+            square = rate * rate * sum(v * v for v in vector)
+            if _accept_root(square, proposal * sum(map(abs, vector))):
+                return [int(v) for v in vector]
+
+
+def _checked(scale: Fraction) -> Fraction:
+    if not 0 < scale <= SCALE_LIMIT:
+        raise LimitError(
+            "Noise of this scale could leave 64 bits.",
+            hint="Use a coarser unit, a narrower body or a larger epsilon.",
+        )
+    return scale
+
+
+def _opendp(kind: str, size: int, scale: float) -> list[int]:
+    return [int(v) for v in _measurement(kind, scale)([0] * size)]
+
+
+@lru_cache(maxsize=256)
+def _measurement(kind: str, scale: float) -> Callable[[list[int]], list[int]]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=int))
+    if kind == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+
+
+def _words(size: int) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+
+def _below(bounds: Integers) -> Integers:
+    """A uniform integer in 0 .. bound - 1 for each bound, by rejection from the bits it needs."""
+    bits = np.frexp((bounds - 1).astype(np.float64))[1]
+    # frexp may see a rounded-up power of two: one bit too many only rejects more often.
+    shifts = (64 - np.maximum(bits, 1)).astype(np.uint64)
+    drawn = (_words(len(bounds)) >> shifts).astype(np.int64)
+    while (wrong := np.flatnonzero(drawn >= bounds)).size:
+        drawn[wrong] = (_words(wrong.size) >> shifts[wrong]).astype(np.int64)
+    return drawn
+
+
+def _bernoulli(numerator: int, denominator: int) -> bool:
+    """True with probability numerator/denominator, for integers of any size."""
+    bits = denominator.bit_length()
+    size = (bits + 7) // 8
+    while (drawn := int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)) >= denominator:
+        pass
+    return drawn < numerator
+
+
+def _exponential(numerators: Integers, denominator: int) -> npt.NDArray[np.bool_]:
+    """True with probability exp(-numerator/denominator) for each, 0 <= numerator <= denominator.
+
+    Trial k succeeds with probability numerator/(denominator * k); the number of the first failure is odd
+    with the probability wanted (Canonne, Kamath and Steinke 2020, algorithm 1). Trials are drawn a few at a
+    time.
+    """
+    result = np.zeros(len(numerators), dtype=bool)
+    running, k = np.arange(len(numerators)), 1
+    while running.size:
+        bounds = np.tile(denominator * np.arange(k, k + 4, dtype=np.int64), running.size)
+        success = _below(bounds).reshape(-1, 4) < numerators[running, None]
+        failed = ~success.all(axis=1)
+        result[running[failed]] = (k + success[failed].argmin(axis=1)) % 2 == 1
+        running, k = running[~failed], k + 4
+    return result
+
+
+def _geometric(size: int, rate: Fraction) -> Integers:
+    """Independent draws with P(x) proportional to exp(-rate x), x = 0, 1, ...
+
+    With rate = s/t: x' = u + t w has P(x') proportional to exp(-x'/t) when u < t is accepted with
+    probability exp(-u/t) and w is geometric of ratio exp(-1); x is x' // s.
+    """
+    s, t = _rational(rate)
+    parts: list[Integers] = []
+    missing = size
+    while missing > 0:
+        proposed = _below(np.full(2 * missing, t, dtype=np.int64))
+        parts.append(proposed[_exponential(proposed, t)])
+        missing -= parts[-1].size
+    return (np.concatenate(parts)[:size] + t * _geometric_by_e(size)) // s
+
+
+def _geometric_by_e(size: int) -> Integers:
+    """Independent draws with P(x) proportional to exp(-x), by inversion of one uniform real each.
+
+    The draw is the number of k >= 1 with uniform < exp(-k). A word holds the uniform's first 64 bits; in
+    the rare case that these equal those of an exp(-k), more bits are drawn.
+    """
+    words, edges = _words(size), _powers_of_e(64)
+    drawn = len(edges) - np.searchsorted(edges, words, side="right")
+    unsure = np.flatnonzero(np.isin(words, edges))
+    for place in unsure:
+        drawn[place] = _count_powers(int(words[place]))
+    return drawn.astype(np.int64)
+
+
+def _count_powers(first: int) -> int:
+    """How many exp(-k), k >= 1, are above a uniform real whose first 64 bits are given."""
+    drawn, bits, k = first, 64, 1
+    while True:
+        edge = _power_of_e(k, bits)
+        if drawn == edge:
+            drawn, bits = (drawn << 64) | int.from_bytes(os.urandom(8), "big"), bits + 64
+        elif drawn < edge:
+            k += 1
+        else:
+            return k - 1
+
+
+@lru_cache(maxsize=256)
+def _power_of_e(k: int, bits: int) -> int:
+    """floor(exp(-k) * 2^bits), from bounds on e that are refined until they agree."""
+    low, term, i = Fraction(2), Fraction(1), 1
+    while True:
+        i += 1
+        term /= i
+        low += term
+        above, below = ((1 << bits) / e**k for e in (low, low + term))
+        if above // 1 == below // 1:
+            return int(below // 1)
+
+
+@lru_cache(maxsize=1)
+def _powers_of_e(bits: int) -> npt.NDArray[np.uint64]:
+    """The first bits of exp(-k) for k = 45, ..., 1: ascending; the first is zero."""
+    return np.array([_power_of_e(k, bits) for k in range(45, 0, -1)], dtype=np.uint64)
+
+
+def _two_sided(size: int, rate: Fraction) -> Integers:
+    """Independent discrete Laplace draws, P(x) proportional to exp(-rate |x|)."""
+    drawn = np.zeros(size, dtype=np.int64)
+    missing = np.arange(size)
+    while missing.size:
+        magnitude = _geometric(missing.size, rate)
+        negative = _below(np.full(missing.size, 2, dtype=np.int64)) == 1
+        # Zero has two signs: one of them is thrown away.
+        taken = ~(negative & (magnitude == 0))
+        drawn[missing[taken]] = np.where(negative, -magnitude, magnitude)[taken]
+        missing = missing[~taken]
+    return drawn
+
+
+def _rational(rate: Fraction) -> tuple[int, int]:
+    """The rate as s/t with t small enough for 64-bit words."""
+    if rate.denominator >= 1 << 52 or rate.numerator >= 1 << 52:
+        raise LimitError(
+            "The rate of this noise needs more than 52 bits.",
+            hint="Write epsilon with fewer digits.",
+        )
+    return rate.numerator, rate.denominator
+
+
+@lru_cache(maxsize=256)
+def _shares(ranges: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Each range as a share of the widest, raised so that the j-th largest is at least 1/(2j).
+
+    A wider box is more noise for that component, never less; without it a proposal could be accepted with
+    a probability above one. A range of zero stays zero.
+    """
+    widest = max(ranges)
+    shares = [Fraction(width, widest) for width in ranges]
+    by_size = sorted((s for s, width in enumerate(ranges) if width), key=lambda s: -ranges[s])
+    for j, s in enumerate(by_size, start=1):
+        shares[s] = max(shares[s], Fraction(1, 2 * j))
+    return tuple((share.numerator, share.denominator) for share in shares)
+
+
+def _accept_radius(radius: int, shares: Sequence[tuple[int, int]]) -> bool:
+    """Accept with probability prod_j (2 floor(radius w_j) + 1) / (2 w_j (radius + j)), w_j descending."""
+    numerator = denominator = 1
+    by_size = sorted(shares, key=lambda share: share[0] / share[1], reverse=True)
+    for j, (top, bottom) in enumerate(by_size, start=1):
+        numerator *= (2 * (radius * top // bottom) + 1) * bottom
+        denominator *= 2 * top * (radius + j)
+    return _bernoulli(numerator, denominator)
+
+
+def _accept_root(square: Fraction, less: Fraction) -> bool:
+    """True with probability exp(-(sqrt(square) - less)), for sqrt(square) >= less."""
+    while _root_at_least(square, less + 1):
+        if not _exponential(np.ones(1, dtype=np.int64), 1)[0]:
+            return False
+        less += 1
+    k = 1
+    while _uniform_below_root(square, less, k):
+        k += 1
+    return k % 2 == 1
+
+
+def _root_at_least(square: Fraction, value: Fraction) -> bool:
+    return value <= 0 or square >= value * value
+
+
+def _uniform_below_root(square: Fraction, less: Fraction, k: int) -> bool:
+    """Whether a uniform real in [0, 1) is below (sqrt(square) - less)/k, its bits drawn as needed."""
+    drawn, bits = 0, 0
+    while True:
+        drawn, bits = (drawn << 64) | int.from_bytes(os.urandom(8), "big"), bits + 64
+        if not _root_at_least(square, less + k * Fraction(drawn, 1 << bits)):
+            return False
+        if _root_at_least(square, less + k * Fraction(drawn + 1, 1 << bits)):
+            return True

@@ -1,0 +1,255 @@
+"""Query: what is reported of a roster, or of each group of it, at every step.
+
+Linear queries (`Sum`, `Mean`, `Weighted`) are F(t) = sum_i p_i x_i(t) in integers, divided by a public number
+only when shown. Counting queries (`Share`, `Histogram`) look at a transformed reading; a shift of the
+reading is no shift of its transform, so they carry the promise of one cycle only (theory 6.8).
+
+A partition of the roster into groups asks the query of each group. A household is in one group, so the
+groups cost what one costs (parallel composition). The total of the groups is their sum: ask for that, and
+never for a second report (`diurnal.total`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from diurnal.errors import QueryError
+from diurnal.readings.panel import Integers
+
+
+class Query(ABC):
+    """What a plan reports. Use one of `Sum`, `Mean`, `Weighted`, `Share`, `Histogram`."""
+
+    kind: ClassVar[str]
+    counting: ClassVar[bool] = False
+    """Whether readings are transformed to counts first."""
+
+    def weights(self, n_households: int) -> Integers:
+        """p, an integer weight for every household of the roster."""
+        return np.ones(n_households, dtype=np.int64)
+
+    @abstractmethod
+    def denominator(self, group_size: int) -> int:
+        """q, what the integer sum of a group is divided by when it is shown."""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """A name for each series reported of a group; one without a name unless there are bins."""
+        return ("",)
+
+    def unit(self, unit: str) -> str:
+        """The unit of a report, given that of a reading."""
+        return unit
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """What is reported, in words."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """The sum over the households of a group.
+
+    Example:
+        >>> Sum().denominator(226)
+        1
+    """
+
+    kind: ClassVar[str] = "sum"
+
+    def denominator(self, group_size: int) -> int:
+        return 1
+
+    def sentence(self) -> str:
+        return "the sum over its households"
+
+
+@dataclass(frozen=True)
+class Mean(Query):
+    """The mean over the roster of a group: divided by its public size, never by the number present.
+
+    Example:
+        >>> Mean().denominator(226)
+        226
+    """
+
+    kind: ClassVar[str] = "mean"
+
+    def denominator(self, group_size: int) -> int:
+        return group_size
+
+    def sentence(self) -> str:
+        return "the mean over its roster"
+
+
+@dataclass(frozen=True)
+class Weighted(Query):
+    """A weighted sum with integer weights over a common denominator.
+
+    Equal weights form atoms. In pattern mode each atom needs the minimum number of households, since exact
+    variations can be decoded by weighing (theory 4.6); in strong mode any weights will do.
+
+    Args:
+        values: A weight for each household, in the order of the roster.
+        over: The common denominator.
+
+    Example:
+        >>> Weighted([1, 2, 2], over=5).values
+        (1, 2, 2)
+    """
+
+    values: Sequence[int]
+    over: int = 1
+    kind: ClassVar[str] = "weighted"
+
+    def __post_init__(self) -> None:
+        values = tuple(self.values)
+        if any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in (*values, self.over)):
+            raise QueryError(
+                "Expected integer weights over an integer denominator.",
+                hint="Bring the weights to a common denominator: 0.25 and 0.5 are 1 and 2 over=4.",
+            )
+        if self.over < 1 or not any(values):
+            raise QueryError(
+                f"Expected over={self.over} >= 1 and at least one weight that is not zero.",
+                hint="A household of weight 0 is left out.",
+            )
+        if max(map(abs, values)) >= 1 << 62:
+            raise QueryError("Expected weights below 2^62.", hint="Divide the weights by a common factor.")
+        object.__setattr__(self, "values", tuple(map(int, values)))
+
+    def weights(self, n_households: int) -> Integers:
+        if len(self.values) != n_households:
+            raise QueryError(
+                f"Expected {n_households} weights, one a household, got {len(self.values)}.",
+                hint="Give the weights in the order of the roster.",
+            )
+        return np.array(self.values, dtype=np.int64)
+
+    def denominator(self, group_size: int) -> int:
+        return self.over
+
+    def sentence(self) -> str:
+        return f"a weighted sum over its households, divided by {self.over}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "values": list(self.values), "over": self.over}
+
+
+class _Counting(Query):
+    """Counts of households whose reading falls into a cell."""
+
+    counting: ClassVar[bool] = True
+
+    @abstractmethod
+    def cells(self, readings: Integers) -> Integers:
+        """The cell of each reading, from 0; -1 for none."""
+
+
+@dataclass(frozen=True)
+class Share(_Counting):
+    """The share of the roster whose reading is above a level. One-cycle promise only (theory 6.8).
+
+    Example:
+        >>> Share(above=1000).series
+        ('',)
+    """
+
+    above: int
+    kind: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        _check_levels((self.above,), "above")
+        object.__setattr__(self, "above", int(self.above))
+
+    def cells(self, readings: Integers) -> Integers:
+        return np.where(readings > self.above, 0, -1)
+
+    def denominator(self, group_size: int) -> int:
+        return group_size
+
+    def unit(self, unit: str) -> str:
+        return "share"
+
+    def sentence(self) -> str:
+        return f"the share of its roster whose reading is above {self.above}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "above": self.above}
+
+
+@dataclass(frozen=True)
+class Histogram(_Counting):
+    """How many households have a reading in each bin. One-cycle promise only (theory 6.8).
+
+    The bins are up to and including the first edge, above it up to the second, and so on, and above the last.
+
+    Example:
+        >>> Histogram([100, 500]).series
+        ('<=100', '100..500', '>500')
+    """
+
+    edges: Sequence[int]
+    kind: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        edges = tuple(self.edges)
+        _check_levels(edges, "edges")
+        if not edges or list(edges) != sorted(set(edges)):
+            raise QueryError("Expected at least one edge, each above the one before.", hint="Sort them.")
+        object.__setattr__(self, "edges", tuple(map(int, edges)))
+
+    def cells(self, readings: Integers) -> Integers:
+        return np.searchsorted(np.asarray(self.edges), readings, side="left")
+
+    def denominator(self, group_size: int) -> int:
+        return 1
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        inner = (f"{low}..{high}" for low, high in zip(self.edges, self.edges[1:], strict=False))
+        return (f"<={self.edges[0]}", *inner, f">{self.edges[-1]}")
+
+    def unit(self, unit: str) -> str:
+        return "households"
+
+    def sentence(self) -> str:
+        return f"how many of its households have a reading in each of {len(self.series)} bins"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "edges": list(self.edges)}
+
+
+CountingQuery = _Counting
+
+
+def query_from_json(data: Mapping[str, Any]) -> Query:
+    """The query that `to_json` wrote."""
+    kinds: dict[str, type[Query]] = {q.kind: q for q in (Sum, Mean, Weighted, Share, Histogram)}
+    fields = dict(data)
+    kind = fields.pop("kind", None)
+    if kind not in kinds:
+        raise QueryError(f"Unknown query {kind!r}.", hint=f"Known are {', '.join(kinds)}.")
+    try:
+        return kinds[kind](**fields)
+    except TypeError as cause:
+        raise QueryError(
+            f"The query {kind!r} does not take the fields {sorted(fields)}.", hint="See its documentation."
+        ) from cause
+
+
+def _check_levels(levels: Sequence[int], name: str) -> None:
+    if any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in levels):
+        raise QueryError(
+            f"Expected {name} as integers in the unit of the readings.",
+            hint="With Wh as the unit, 1 kWh is 1000.",
+        )

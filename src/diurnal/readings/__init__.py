@@ -1,0 +1,1 @@
+"""Readings: integers on a regular grid, one column a household."""

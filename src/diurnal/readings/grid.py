@@ -1,0 +1,69 @@
+"""Grid: which moment a step is, how many steps make a cycle, and in which unit readings count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from diurnal.errors import ReadingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The public facts that turn a step number into a moment and an integer into energy.
+
+    Time goes by the wall clock: a local day always has the same slots, so that a household's breakfast stays
+    in its slot when the clocks change. The hour that a spring day skips belongs on the calendar.
+    """
+
+    slots: int = 48
+    """T, the length of the period in slots: 48 half hours are a day, 336 a week."""
+    minutes: int = 30
+    """The length of a slot."""
+    unit: str = "Wh"
+    """What one integer unit is."""
+    zone: str = "UTC"
+    """The time zone of the wall clock, by its IANA name."""
+    anchor: str = "2000-01-01T00:00"
+    """The local time at which step 0 begins."""
+
+    def __post_init__(self) -> None:
+        for name in ("slots", "minutes"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ReadingsError(
+                    f"Expected {name}={value!r} as a whole number of at least 1.",
+                    hint="A day of half hours has slots=48, minutes=30.",
+                )
+        try:
+            ZoneInfo(self.zone)
+            if datetime.fromisoformat(self.anchor).tzinfo is not None:
+                raise ValueError
+        except (ValueError, ZoneInfoNotFoundError) as cause:
+            raise ReadingsError(
+                f"Expected an IANA time zone and a local anchor, got {self.zone!r} and {self.anchor!r}.",
+                hint="For example zone='Australia/Sydney', anchor='2012-07-01T00:00'.",
+            ) from cause
+
+    def slot(self, step: int) -> int:
+        """Which slot of its cycle a step is."""
+        return step % self.slots
+
+    def cycle(self, step: int) -> int:
+        """Which cycle a step belongs to."""
+        return step // self.slots
+
+    def time(self, step: int) -> str:
+        """When a step begins, in ISO form with its offset."""
+        wall = datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
+        return wall.replace(tzinfo=ZoneInfo(self.zone)).isoformat()
+
+    def slots_in(self, *, days: int) -> int:
+        """How many slots so many days have."""
+        return days * 24 * 60 // self.minutes
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in a plan file."""
+        return {name: getattr(self, name) for name in ("slots", "minutes", "unit", "zone", "anchor")}

@@ -1,0 +1,237 @@
+"""Kernels: everything heavy, as functions of one block of households whose results add up.
+
+A block is an integer array with a row a step and a column a household, and marks of the same shape. All
+results are 64-bit integers, so blocks may be folded in any order, by any engine, to the same bits
+(theory 4.1). That no sum can leave 64 bits is proved from public bounds before a kernel runs
+(`check_limits`), never found out from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from diurnal.errors import LimitError, ReadingsError
+from diurnal.readings.panel import Integers, Marks
+
+Statistic = Literal["mean", "base-load"]
+
+TILE = 1 << 16
+"""How many readings are worked on at a time: as many as stay in a core's cache."""
+
+LIMIT = 1 << 62
+"""What no sum may reach; half of what 64 bits hold, so that a difference of two sums fits too."""
+
+
+def check_limits(*, n_households: int, weight: int, magnitude: int, what: str) -> None:
+    """Refuse a computation whose sums could leave 64 bits, from public bounds alone.
+
+    Raises:
+        LimitError: n_households * weight * magnitude is too large.
+    """
+    if n_households * weight * magnitude >= LIMIT:
+        raise LimitError(
+            f"Sums of {what} over {n_households} households with weights up to {weight} and values up to "
+            f"{magnitude} could leave 64 bits.",
+            hint="Use a coarser unit, smaller weights or a narrower domain.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Households with equal columns of weights: all that a pattern plan publishes is about sums over these.
+
+    Households of weight zero in every column belong to no atom.
+    """
+
+    order: Integers
+    """The households, those of an atom next to each other."""
+    starts: Integers
+    """Where in `order` each atom begins."""
+    columns: Integers
+    """A column of weights for each atom."""
+
+    @classmethod
+    def of(cls, weights: Integers) -> Atoms:
+        """The atoms of a matrix of weights with a row a query and a column a household."""
+        columns, labels = np.unique(weights, axis=1, return_inverse=True)
+        labels = labels.reshape(-1)
+        counted: Marks = np.asarray(columns.any(axis=0))
+        order = np.argsort(labels, kind="stable")
+        order = order[counted[labels[order]]]
+        kept = labels[order]
+        starts = np.flatnonzero(np.r_[True, kept[1:] != kept[:-1]]) if kept.size else kept
+        return cls(order=order, starts=starts, columns=columns[:, counted])
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """How many households each atom has."""
+        return np.diff(self.starts, append=len(self.order))
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the households stand as they are, so that no column has to be moved."""
+        n = len(self.order)
+        return n == 0 or (self.order[0] == 0 and self.order[-1] == n - 1 and bool((np.diff(self.order) == 1).all()))
+
+    def pieces(self, width: int) -> Iterator[tuple[slice, Integers, slice]]:
+        """Cut the households into runs: their places, where atoms begin within, and which atoms these are."""
+        for start in range(0, len(self.order), width):
+            stop = min(start + width, len(self.order))
+            first = int(np.searchsorted(self.starts, start, side="right")) - 1
+            last = int(np.searchsorted(self.starts, stop, side="left"))
+            inner = np.maximum(self.starts[first:last] - start, 0)
+            yield slice(start, stop), inner, slice(first, last)
+
+
+def profiles(
+    readings: Integers,
+    present: Marks,
+    *,
+    slots: int,
+    min_readings: int,
+    statistic: Statistic = "mean",
+) -> tuple[Integers, Marks]:
+    """Each household's periodic component over whole cycles of history, and where it is known.
+
+    Both statistics commute with integer shifts: if a slot's readings all move by d, so does the result. The
+    mean is a *floor* mean, because rounding half to even, or towards zero, does not commute.
+
+    Returns:
+        zhat with a row a slot and a column a household (0 where unknown), and True where at least
+        `min_readings` readings were present.
+
+    Guarantee:
+        Variations against this profile are equal, bit for bit, for pattern neighbours (theory 4.2).
+    """
+    if readings.shape[0] % slots or readings.shape[0] == 0:
+        raise ReadingsError(
+            f"Expected whole cycles of {slots} slots as history, got {readings.shape[0]} steps.",
+            hint="Cut the history with panel.first(cycles).",
+        )
+    cycles = readings.reshape(-1, slots, readings.shape[1])
+    marks = present.reshape(cycles.shape)
+    count = marks.sum(axis=0, dtype=np.int64)
+    known = count >= max(1, min_readings)
+    if statistic == "mean":
+        total = np.where(marks, cycles, 0).sum(axis=0)
+        value = np.floor_divide(total, np.maximum(count, 1))
+    else:
+        value = np.where(marks, cycles, np.iinfo(np.int64).max).min(axis=0)
+    return np.where(known, value, 0), known
+
+
+def variation_sums(
+    readings: Integers,
+    present: Marks,
+    profile: Integers,
+    known: Marks,
+    slots: Integers,
+    atoms: Atoms,
+    *,
+    bound: int | None = None,
+) -> tuple[Integers, Integers]:
+    """Sums of the variations of each atom at each step, and how many readings went into each.
+
+    A missing reading and a slot without a profile have variation 0.
+
+    Args:
+        readings: A row a step, a column a household.
+        present: Where there is a reading.
+        profile: zhat, a row a slot; its columns in the order of the atoms.
+        known: Where zhat is known; its columns in the order of the atoms.
+        slots: The slot of each row.
+        atoms: Which households are summed together.
+        bound: W: variations are clipped to [-W, W] first.
+
+    Returns:
+        Two arrays with a row a step and a column an atom: the sums, and the numbers of readings used.
+    """
+    steps = readings.shape[0]
+    sums = np.zeros((steps, len(atoms)), dtype=np.int64)
+    used = np.zeros_like(sums)
+    straight = atoms.in_order
+    for place, inner, which in atoms.pieces(TILE):
+        width = place.stop - place.start
+        rows = max(1, TILE // width)
+        columns: slice | Integers = place if straight else atoms.order[place]
+        for top in range(0, steps, rows):
+            tile = slice(top, min(top + rows, steps))
+            at = slice(slots[top], slots[top] + 1) if rows == 1 else slots[tile]
+            marks = present[tile, columns] & known[at, place]
+            moves = readings[tile, columns] - profile[at, place]
+            if bound is not None:
+                np.clip(moves, -bound, bound, out=moves)
+            if marks.all():
+                used[tile, which] += np.diff(inner, append=width)
+            else:
+                moves *= marks
+                used[tile, which] += np.add.reduceat(marks, inner, axis=1, dtype=np.int64)
+            sums[tile, which] += np.add.reduceat(moves, inner, axis=1)
+    return sums, used
+
+
+def contribution_sums(
+    vectors: Callable[[slice | Integers], Integers],
+    contribute: Callable[[Integers], Integers],
+    atoms: Atoms,
+    *,
+    dimension: int,
+    width: int = 4096,
+) -> Integers:
+    """Sum what each household contributes, over each atom, a run of households at a time.
+
+    Args:
+        vectors: Gives the vectors (a row a slot, a column a household) of a run of places in the atoms' order.
+        contribute: Maps vectors to contributions inside a declared body, column by column.
+        atoms: Which households are summed together.
+        dimension: How many rows a contribution has.
+        width: How many households a run has.
+
+    Returns:
+        A row for each component of a contribution, a column for each atom.
+    """
+    sums = np.zeros((dimension, len(atoms)), dtype=np.int64)
+    for place, inner, which in atoms.pieces(width):
+        sums[:, which] += np.add.reduceat(contribute(vectors(place)), inner, axis=1)
+    return sums
+
+
+def indicator_sums(
+    readings: Integers, present: Marks, cells: Callable[[Integers], Integers], atoms: Atoms, n_cells: int
+) -> Integers:
+    """How many readings of each atom fall into each cell, at each step.
+
+    Args:
+        readings: A row a step, a column a household.
+        present: Where there is a reading; a missing one is in no cell.
+        cells: The cell of each reading, -1 for none.
+        atoms: Which households are counted together.
+        n_cells: How many cells there are.
+
+    Returns:
+        Counts with a row a step, a column a cell, a layer an atom.
+    """
+    counts = np.zeros((readings.shape[0], n_cells, len(atoms)), dtype=np.int64)
+    for place, inner, which in atoms.pieces(TILE):
+        columns = atoms.order[place]
+        for row in range(readings.shape[0]):
+            cell = np.where(present[row, columns], cells(readings[row, columns]), -1)
+            for index in range(n_cells):
+                counts[row, index, which] += np.add.reduceat(cell == index, inner, dtype=np.int64)
+    return counts
+
+
+def group_columns(columns: Integers, groups: Sequence[Integers]) -> Integers:
+    """Spread one row of weights over a row for each group, zero outside of it."""
+    spread = np.zeros((len(groups), columns.shape[0]), dtype=np.int64)
+    for row, members in enumerate(groups):
+        spread[row, members] = columns[members]
+    return spread

@@ -1,0 +1,282 @@
+"""Panel: the readings of a roster of households on a grid.
+
+What a panel guarantees, so that nobody after it has to ask again:
+
+- readings are 64-bit integers, a row a step and a column a household, and they are never floats;
+- `present` has the same shape; where it is False the reading is missing and its integer is 0;
+- the first row is step `first_step` and every step after it is there, in order;
+- households have distinct names, and each column of `groups` names a group for every one of them;
+- steps on the public calendar (theory 4.4) are missing for every household.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.grid import Grid
+
+Integers = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What is public about a panel's size, and all that a prediction needs to know of it."""
+
+    group_sizes: tuple[int, ...]
+    """How many households each group has; one entry for a whole roster."""
+    grid: Grid = field(default_factory=Grid)
+    """The grid of the steps."""
+    n_cycles: int = 365
+    """How many cycles the prediction looks at."""
+
+    @property
+    def n_households(self) -> int:
+        """n, the size of the roster."""
+        return sum(self.group_sizes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Panel:
+    """Readings of a roster on a grid. Make one with `Panel.from_array`.
+
+    Its repr shows sizes only: a panel is private.
+    """
+
+    readings: Integers = field(repr=False)
+    """x, a row a step and a column a household."""
+    present: Marks = field(repr=False)
+    """False where a reading is missing."""
+    households: tuple[str, ...] = field(repr=False)
+    """The roster: a name for each column."""
+    grid: Grid = field(default_factory=Grid)
+    """What a step and a unit are."""
+    first_step: int = 0
+    """The step of the first row."""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Partitions of the roster by name: for each a group name for every household."""
+    calendar: frozenset[int] = frozenset()
+    """Steps whose true total is public; missing for everybody and never reported."""
+
+    @classmethod
+    def from_array(
+        cls,
+        readings: Any,
+        *,
+        present: Any = None,
+        households: Sequence[str] | None = None,
+        grid: Grid | None = None,
+        first_step: int = 0,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        calendar: Iterable[int] = (),
+    ) -> Panel:
+        """A panel from an integer array with a row a step and a column a household.
+
+        Args:
+            readings: Integers, or a masked array of integers whose mask says what is missing.
+            present: True where there is a reading; everywhere unless given.
+            households: A distinct name for each column; numbers from 0 unless given.
+            grid: What a step and a unit are; half hours and Wh unless given.
+            first_step: The step of the first row.
+            groups: Partitions of the roster, for example {"suburb": ["Hill", "Lake", ...]}.
+            calendar: Steps whose true total is public (clock changes, outages, tests).
+
+        Raises:
+            ReadingsError: The array is not two-dimensional, not of integers, or something has another length.
+        """
+        n = _integers(readings).shape[1]
+        names = tuple(map(str, range(n) if households is None else households))
+        _check_names(names, n)
+        columns = {name: tuple(map(str, column)) for name, column in (groups or {}).items()}
+        for name, column in columns.items():
+            if len(column) != n:
+                raise ReadingsError(
+                    f"Expected {n} group names in groups[{name!r}], got {len(column)}.",
+                    hint="Every household belongs to exactly one group of a partition.",
+                )
+        nobody = np.zeros((0, n), dtype=np.int64)
+        empty = cls(
+            readings=nobody,
+            present=nobody.astype(bool),
+            households=names,
+            grid=grid or Grid(),
+            groups=columns,
+            calendar=frozenset(map(int, calendar)),
+        )
+        return empty.following(readings, present=present, first_step=first_step)
+
+    def following(self, readings: Any, *, present: Any = None, first_step: int | None = None) -> Panel:
+        """Readings of the same roster on the same grid; from the next step on unless said otherwise."""
+        values, marks = _integers(readings), _marks(readings, present)
+        if values.shape[1] != self.n_households or marks.shape != values.shape:
+            raise ReadingsError(
+                f"Expected {self.n_households} columns and marks of the same shape, got {values.shape} and "
+                f"{marks.shape}.",
+                hint="Give every step a reading or a gap for every household of the roster.",
+            )
+        start = self.first_step + self.n_steps if first_step is None else int(first_step)
+        steps = range(start, start + len(values))
+        marks = marks & np.array([step not in self.calendar for step in steps], dtype=bool)[:, None]
+        values[~marks] = 0
+        return replace(self, readings=values, present=marks, first_step=start)
+
+    @property
+    def n_households(self) -> int:
+        """n, the size of the roster."""
+        return len(self.households)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps the panel has."""
+        return int(self.readings.shape[0])
+
+    @property
+    def n_cycles(self) -> int:
+        """How many whole cycles the panel has."""
+        return self.n_steps // self.grid.slots
+
+    @property
+    def steps(self) -> range:
+        """The steps of the rows."""
+        return range(self.first_step, self.first_step + self.n_steps)
+
+    @property
+    def shape(self) -> Shape:
+        """The public size of the whole roster."""
+        return Shape(group_sizes=(self.n_households,), grid=self.grid, n_cycles=max(1, self.n_cycles))
+
+    def shape_by(self, groups: str | None) -> Shape:
+        """The public sizes of the groups of a partition."""
+        return replace(self.shape, group_sizes=tuple(map(len, self.members(groups).values())))
+
+    def roster(self, groups: str | None) -> str:
+        """A digest of who is in the panel, in which order, and in which group of that partition."""
+        column = () if groups is None else self.groups[groups]
+        return hashlib.sha256(json.dumps([self.households, column]).encode()).hexdigest()
+
+    def members(self, groups: str | None) -> dict[str, Integers]:
+        """The columns of each group of a partition, by group name; `all` for the whole roster."""
+        if groups is None:
+            return {"all": np.arange(self.n_households)}
+        if groups not in self.groups:
+            raise ReadingsError(
+                f"The panel has no partition named {groups!r}.",
+                hint=f"It has {sorted(self.groups) or 'none'}: give one of these, or None for the roster.",
+            )
+        names = np.asarray(self.groups[groups])
+        return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+
+    def first(self, cycles: int) -> Panel:
+        """The first so many cycles."""
+        return self._rows(0, self._row_of(cycles))
+
+    def after(self, cycles: int) -> Panel:
+        """Everything after the first so many cycles."""
+        return self._rows(self._row_of(cycles), self.n_steps)
+
+    def between(self, start: int, stop: int) -> Panel:
+        """The steps from `start` up to, not including, `stop`."""
+        rows = [min(max(step - self.first_step, 0), self.n_steps) for step in (start, stop)]
+        return self._rows(*rows)
+
+    def without(self, households: Iterable[str]) -> Panel:
+        """The same steps with some households gone from the roster."""
+        gone = set(households)
+        kept = [i for i, name in enumerate(self.households) if name not in gone]
+        return replace(
+            self,
+            readings=self.readings[:, kept],
+            present=self.present[:, kept],
+            households=tuple(self.households[i] for i in kept),
+            groups={name: tuple(column[i] for i in kept) for name, column in self.groups.items()},
+        )
+
+    def within(self, low: int, high: int) -> tuple[Panel, int]:
+        """The panel with readings outside a domain set aside as missing, and how many these are."""
+        if self.n_steps == 0 or (low <= self.readings.min() and self.readings.max() <= high):
+            return self, 0
+        outside = self.present & ((self.readings < low) | (self.readings > high))
+        kept = self.following(self.readings, present=self.present & ~outside, first_step=self.first_step)
+        return kept, int(np.count_nonzero(outside))
+
+    def _row_of(self, cycles: int) -> int:
+        if not 0 <= cycles <= self.n_cycles:
+            raise ReadingsError(
+                f"Expected cycles={cycles} between 0 and {self.n_cycles}.",
+                hint=f"The panel has {self.n_cycles} whole cycles of {self.grid.slots} slots.",
+            )
+        return cycles * self.grid.slots
+
+    def _rows(self, start: int, stop: int) -> Panel:
+        return replace(
+            self,
+            readings=self.readings[start:stop],
+            present=self.present[start:stop],
+            first_step=self.first_step + start,
+        )
+
+
+def _integers(readings: Any) -> Integers:
+    try:
+        array = np.ma.getdata(readings) if np.ma.isMaskedArray(readings) else np.asarray(readings)
+    except ValueError as cause:
+        raise ReadingsError(
+            "Expected rows of equal length, got a ragged array.",
+            hint="Give every step a reading for every household; mark gaps with present=False.",
+        ) from cause
+    if array.ndim != 2:
+        raise ReadingsError(
+            f"Expected a row a step and a column a household, got {array.ndim} dimension(s).",
+            hint="One household is a single column: readings.reshape(-1, 1).",
+        )
+    if array.shape[1] == 0:
+        raise ReadingsError("Expected at least one household, got none.", hint="Add a column.")
+    if array.dtype.kind == "f":
+        kind = f"{array.dtype}, NaN among them" if np.isnan(array).any() else str(array.dtype)
+        raise ReadingsError(
+            f"Expected integer readings, got {kind}.",
+            hint="Declare a unit and convert once, np.rint(kwh * 1000).astype(int) for Wh; "
+            "mark gaps with present=False. Float sums leak (theory 4.1).",
+        )
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64:
+        raise ReadingsError(
+            f"Expected readings as integers of at most 64 bits with a sign, got {array.dtype}.",
+            hint="Convert once with .astype(np.int64).",
+        )
+    return array.astype(np.int64)
+
+
+def _marks(readings: Any, present: Any) -> Marks:
+    if present is None:
+        return (
+            ~np.ma.getmaskarray(readings)
+            if np.ma.isMaskedArray(readings)
+            else np.ones(np.shape(readings), dtype=bool)
+        )
+    marks = np.asarray(present)
+    if marks.dtype != np.bool_:
+        raise ReadingsError(
+            f"Expected present as True or False, got {marks.dtype}.", hint="Give present.astype(bool)."
+        )
+    return marks
+
+
+def _check_names(names: tuple[str, ...], n: int) -> None:
+    if len(names) != n:
+        raise ReadingsError(
+            f"Expected {n} household names, one a column, got {len(names)}.",
+            hint="Name each column once.",
+        )
+    if len(set(names)) != n:
+        raise ReadingsError(
+            f"Expected distinct household names, got {n - len(set(names))} repeated.",
+            hint="Add the meters of a household up first: the household is what is protected.",
+        )
