@@ -68,7 +68,8 @@ def sqrt_up(square: int) -> int:
 
 def sqrt_up_fraction(square: Fraction, bits: int = 20) -> Fraction:
     """A fraction whose square is at least `square`, at most 2^-bits (relatively) too large."""
-    shift = max(0, bits + 1 - (square.numerator // square.denominator).bit_length() // 2)
+    magnitude = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    shift = max(0, bits + 1 - magnitude)
     scaled = -((-square.numerator << (2 * shift)) // square.denominator)
     return Fraction(sqrt_up(scaled), 1 << shift)
 

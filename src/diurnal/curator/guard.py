@@ -88,7 +88,7 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
     if not beside:
         return
     everybody = sorted(set(record.households).union(*(other.households for other in beside)))
-    weights = np.vstack([_columns(each, everybody) for each in (record, *beside)])
+    weights = np.vstack([_weights(each, everybody) for each in (record, *beside)])
     minimum = max(each.plan.minimum_group for each in (record, *beside))
     _check_atoms(Atoms.of(weights), minimum, f"this plan and {len(beside)} running one(s) together")
 
@@ -104,9 +104,11 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
         asked = loss(record)
         if asked == NOTHING:
             continue
-        spent = max((past for past in _past_losses(record, others, loss)), key=lambda one: one.at(delta))
-        if (spent + asked).at(delta) > cap:
-            remaining = max(Fraction(0), cap - spent.at(delta))
+        # Losses at a delta do not add up as numbers do: each household's total is read by itself.
+        pasts = _past_losses(record, others, loss)
+        worst = max(pasts, key=lambda past: (past + asked).at(delta))
+        if (worst + asked).at(delta) > cap:
+            remaining = max(Fraction(0), cap - worst.at(delta))
             raise BudgetError(
                 f"The plan asks for {text(asked.at(delta))} of the {name} budget; {text(cap)} was allowed in all "
                 f"and {text(remaining)} is left for the most charged household.",
@@ -136,14 +138,12 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     would come out as a difference of two reports), or the two plans together would give away the sum of too
     few households.
     """
+    others = [other for other in store.records() if other.key != record.key and other.plan.level == "pattern"]
+    published = {other.key: store.rows(other.key, panel.steps) for other in others}
     silent = np.zeros(panel.n_steps, dtype=bool)
-    for other in store.records():
-        if other.key == record.key or other.plan.level != "pattern":
-            continue
-        published = store.rows(other.key, panel.steps)
-        for step in sorted(published):
-            row = panel.between(step, step + 1)
-            silent[step - panel.first_step] |= not _compatible(record, other, row, published[step])
+    for step in sorted(set().union(*published.values())):
+        earlier = [(other, published[other.key][step]) for other in others if step in published[other.key]]
+        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1))
     return silent
 
 
@@ -158,55 +158,65 @@ def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
     return np.where(enough, sums, 0), np.where(enough, used, 0)
 
 
-def _compatible(record: StreamRecord, other: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:
+def _compatible(record: StreamRecord, earlier: Sequence[tuple[StreamRecord, Sequence[Report]]], row: Panel) -> bool:
+    """Whether a plan may say a step's variations beside all plans that have published the step."""
+    effective = [_effective(record, row, row.households)]
+    for other, published in earlier:
+        if not set(other.households) <= set(row.households):
+            return False
+        seen = _columns_of(row, other.households)
+        if not _same_readings(other, seen, published):
+            return False
+        effective.append(_effective(other, seen, row.households))
+    minimum = max(each.plan.minimum_group for each in (record, *(other for other, _ in earlier)))
+    return bool((Atoms.of(np.vstack(effective)).sizes >= minimum).all())
+
+
+def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
     places = {name: i for i, name in enumerate(row.households)}
-    if any(name not in places for name in other.households):
-        return False
-    columns = [places[name] for name in other.households]
-    seen = replace(
+    columns = [places[name] for name in households]
+    return replace(
         row,
         readings=row.readings[:, columns],
         present=row.present[:, columns],
-        households=other.households,
+        households=tuple(households),
+        groups={},
     )
-    theirs, their_used = used_sums(other, seen)
-    slot = row.grid.slot(row.first_step)
-    layer = other.plan.pattern_layer()
-    assert layer is not None
-    for index, group in enumerate(other.groups):
-        noisy = Fraction(group.noisy_profile[slot], layer.multiplier)
-        again = noisy + int(other.atoms.columns[index] @ theirs[0])
-        if published[index].numerator != again:
-            return False
-    ours = _effective(record, row, used_sums(record, row)[1][0], row.households)
-    others = _effective(other, seen, their_used[0], row.households)
-    sizes = Atoms.of(np.vstack([ours, others])).sizes
-    minimum = max(record.plan.minimum_group, other.plan.minimum_group)
-    return bool((sizes >= minimum).all())
 
 
-def _effective(record: StreamRecord, row: Panel, used: Integers, everybody: Sequence[str]) -> Integers:
+def _same_readings(record: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:
+    """Whether a plan's published rows are what these readings would give."""
+    slot, sums = row.grid.slot(row.first_step), used_sums(record, row)[0][0]
+    again = [
+        group.noisy_profile[slot] + int(columns @ sums)
+        for group, columns in zip(record.groups, record.atoms.columns, strict=True)
+    ]
+    return again == [report.numerator for report in published]
+
+
+def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
     """Weights times "reading used at this step", a row a group and a column a household."""
-    slot = row.grid.slot(row.first_step)
-    order = record.atoms.order
-    labels = np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
+    slot, order, labels = row.grid.slot(row.first_step), record.atoms.order, _labels(record)
+    used = used_sums(record, row)[1][0]
     active = row.present[0, order] & record.known[slot] & (used[labels] > 0)
-    weights = np.zeros((len(record.groups), len(record.households)), dtype=np.int64)
-    weights[:, order] = record.atoms.columns[:, labels] * active
-    return _aligned(weights, record.households, everybody)
+    return _spread(record, record.atoms.columns[:, labels] * active, everybody)
 
 
-def _columns(record: StreamRecord, everybody: Sequence[str]) -> Integers:
-    labels = np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
-    weights = np.zeros((len(record.groups), len(record.households)), dtype=np.int64)
-    weights[:, record.atoms.order] = record.atoms.columns[:, labels]
-    return _aligned(weights, record.households, everybody)
+def _weights(record: StreamRecord, everybody: Sequence[str]) -> Integers:
+    """Weights, a row a group and a column a household."""
+    return _spread(record, record.atoms.columns[:, _labels(record)], everybody)
 
 
-def _aligned(weights: Integers, households: Sequence[str], everybody: Sequence[str]) -> Integers:
+def _labels(record: StreamRecord) -> Integers:
+    """The atom of each household, in the order of the atoms."""
+    return np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
+
+
+def _spread(record: StreamRecord, weights: Integers, everybody: Sequence[str]) -> Integers:
+    """Columns in the order of the atoms, put where each household stands among everybody."""
     places = {name: i for i, name in enumerate(everybody)}
-    spread = np.zeros((weights.shape[0], len(everybody)), dtype=np.int64)
-    spread[:, [places[name] for name in households]] = weights
+    spread = np.zeros((len(weights), len(everybody)), dtype=np.int64)
+    spread[:, [places[record.households[i]] for i in record.atoms.order]] = weights
     return spread
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from threading import RLock
 
 from diurnal.curator.report import Report
@@ -32,8 +33,8 @@ class Group:
     """How many households of the roster it has."""
     weight: int
     """p*, the largest absolute weight in it."""
-    noisy_profile: tuple[int, ...] = field(repr=False)
-    """G, in units of 1/multiplier of the pattern layer. Public in pattern mode, private in strong mode."""
+    noisy_profile: tuple[Fraction, ...] = field(repr=False)
+    """G, a value a slot. Public in pattern mode, private in strong mode."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -46,16 +46,13 @@ class Stream:
         Raises:
             StreamError: In strong mode G is private: published, it would void the promise (theory 4.3).
         """
-        record, layer = self._record(), self.plan.pattern_layer()
-        if record.plan.level != "pattern" or layer is None:
+        record = self._record()
+        if record.plan.level != "pattern":
             raise StreamError(
                 f"The noisy profile is public in pattern mode only, and this plan is {record.plan.level}.",
                 hint="Average released reports instead; that is free.",
             )
-        return {
-            group.name: [Fraction(value, layer.multiplier) for value in group.noisy_profile]
-            for group in record.groups
-        }
+        return {group.name: list(group.noisy_profile) for group in record.groups}
 
     def report(self, panel: Panel, *, close: bool = False) -> list[Report]:
         """The rows of the panel's steps, published now or before.
@@ -160,7 +157,7 @@ class Stream:
             for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
                 value = Fraction(sums[cell * len(self._layers) + index])
                 if layers.pattern is not None:
-                    value += Fraction(group.noisy_profile[slot], layers.pattern.multiplier)
+                    value += group.noisy_profile[slot]
                 if layers.cycle is not None:
                     drawn = noise[group.name][slot * len(series) + cell]
                     value += Fraction(drawn, layers.cycle.multiplier)
@@ -204,14 +201,11 @@ class Stream:
         variations = np.where(marks, held.readings[:, order] - record.profile, 0)
         rows: dict[int, tuple[Report, ...]] = {}
         for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
-            assert layers.pattern is not None
             assert layers.cycle is not None
             values = released(layers.cycle, variations, record.atoms, index)
             for slot, (noisy, value) in enumerate(zip(group.noisy_profile, values, strict=True)):
                 if start + slot not in calendar:
-                    sum_ = Fraction(noisy, layers.pattern.multiplier)
-                    sum_ += Fraction(value, layers.cycle.multiplier)
-                    row = _row(record, start + slot, group, "", sum_, layers.deviations[slot])
+                    row = _row(record, start + slot, group, "", noisy + value, layers.deviations[slot])
                     rows[start + slot] = (*rows.get(start + slot, ()), row)
         return rows
 
@@ -294,12 +288,13 @@ class _Layers:
         self.deviations: list[float] = np.sqrt(variances).tolist()
 
 
-def released(layer: Mechanism, vectors: Integers, atoms: Atoms, group: int) -> list[int]:
+def released(layer: Mechanism, vectors: Integers, atoms: Atoms, group: int) -> list[Fraction]:
     """What a mechanism releases of a group's vectors (in the order of the atoms), a value a slot."""
     sums = kernels.contribution_sums(
         lambda place: vectors[:, place], layer.contribute, atoms, dimension=layer.dimension
     )
-    return layer.to_slots(layer.release((sums @ atoms.columns[group]).tolist()))
+    values = layer.to_slots(layer.release((sums @ atoms.columns[group]).tolist()))
+    return [Fraction(value, layer.multiplier) for value in values]
 
 
 def _row(record: StreamRecord, step: int, group: Group, series: str, value: Fraction, deviation: float) -> Report:

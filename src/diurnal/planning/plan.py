@@ -174,18 +174,19 @@ class Plan:
             sensitivity = counting_sensitivity(slots, len(self.query.series))
             return self._slot_layer(self.mechanism, sensitivity, weight, self.eps_w, None)
         if self.cycle_mechanism == "basis":
-            bound = self.variation_bound
-            body = bound if isinstance(bound, Ellipsoid) else self._variation_body()
-            return self._basis_layer(self.cycle_basis, body, weight, self.eps_w, self._width())
+            bound, reach = self.variation_bound, self._width()
+            body = bound if isinstance(bound, Ellipsoid) else Body(low=-reach, high=reach)
+            if self.clip is not None:
+                body = Body(low=-min(self.clip, reach), high=min(self.clip, reach))
+            l2_square = self._variation_sensitivity().l2_square
+            return self._basis_layer(self.cycle_basis, body, weight, self.eps_w, reach, l2_square)
         if isinstance(self.variation_bound, Ellipsoid):
             raise PlanError(
                 f"The mechanism {self.cycle_mechanism!r} works slot by slot, and the variation bound is an "
                 "Ellipsoid.",
                 hint="Take cycle_mechanism='basis', or a number as variation_bound.",
             )
-        reach = self._width() if self.clip is None else min(2 * self.clip, self._width())
-        sensitivity = Sensitivity(ranges=(reach,) * slots, l1=slots * reach, l2_square=slots * reach**2)
-        return self._slot_layer(self.cycle_mechanism, sensitivity, weight, self.eps_w, None)
+        return self._slot_layer(self.cycle_mechanism, self._variation_sensitivity(), weight, self.eps_w, None)
 
     def guarantee(self) -> Guarantee:
         """What the plan promises, in words and numbers.
@@ -252,9 +253,11 @@ class Plan:
     def _width(self) -> int:
         return self.domain[1] - self.domain[0]
 
-    def _variation_body(self) -> Body:
-        reach = self._width() if self.clip is None else min(self.clip, self._width())
-        return Body(low=-reach, high=reach)
+    def _variation_sensitivity(self) -> Sensitivity:
+        """R_w = min(2W, R_x) in every slot: readings of one cycle change, the profile stays."""
+        reach = self._width() if self.clip is None else min(2 * self.clip, self._width())
+        slots = self.grid.slots
+        return Sensitivity(ranges=(reach,) * slots, l1=slots * reach, l2_square=slots * reach**2)
 
     def _slot_layer(
         self, name: str, sensitivity: Sensitivity, weight: int, epsilon: Fraction, body: Body | None
@@ -272,7 +275,13 @@ class Plan:
         )
 
     def _basis_layer(
-        self, basis: Basis, body: AnyBody, weight: int, epsilon: Fraction, magnitude: int
+        self,
+        basis: Basis,
+        body: AnyBody,
+        weight: int,
+        epsilon: Fraction,
+        magnitude: int,
+        l2_square: int | None = None,
     ) -> Mechanism:
         return BasisMechanism(
             basis,
@@ -282,6 +291,7 @@ class Plan:
             weight=weight,
             epsilon=epsilon,
             delta=None if self.delta is None else Fraction(self.delta),
+            l2_square=l2_square,
         )
 
 
@@ -355,8 +365,12 @@ def _check_counts(plan: Plan) -> None:
             f"Expected min_readings={plan.min_readings} <= history={plan.history}.",
             hint="With more than the history has, no household would have a profile.",
         )
-    if isinstance(plan.default_reading, bool) or not isinstance(plan.default_reading, int):
-        raise PlanError("Expected default_reading as an integer.", hint="0 is the default.")
+    constant, (low, high) = plan.default_reading, plan.domain
+    if isinstance(constant, bool) or not isinstance(constant, int) or not low <= constant <= high:
+        raise PlanError(
+            f"Expected default_reading={constant!r} as an integer of the domain, {low} to {high}.",
+            hint="A public value such households have: the reference's mean, say.",
+        )
 
 
 def _check_level(plan: Plan) -> None:

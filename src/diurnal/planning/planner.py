@@ -61,19 +61,22 @@ def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
     if "auto" not in wanted:
         return plan
     n = min(shape.group_sizes)
-    best: tuple[float, tuple[str, ...]] | None = None
+    best: tuple[float, Plan] | None = None
     for pair in _candidates(plan, open_data):
-        fits = all(asked in ("auto", given) for asked, given in zip(wanted, pair, strict=True))
-        row = mechanism_row(_with(plan, *pair), n, open_data, None) if fits else None
-        unsafe = row is not None and row.bias is None and not _named_bias(wanted)
-        if row is not None and not unsafe and (best is None or row.errors.step < best[0]):
-            best = (row.errors.step, pair)
+        candidate = _with(plan, *pair)
+        if not _keeps(plan, candidate, wanted, pair):
+            continue
+        row = mechanism_row(candidate, n, open_data, None)
+        known = row.bias is not None or "basis" in wanted
+        if known and (best is None or row.errors.step < best[0]):
+            best = (row.errors.step, candidate)
     if best is None:
         raise PlanError(
-            "No mechanism without an unknown bias fits this plan.",
-            hint="Give a public reference, or name the mechanism; an Ellipsoid needs 'basis'.",
+            "No mechanism whose bias is known fits this plan's bounds.",
+            hint="Give a public reference (and open data for a cycle's variations), or name the mechanism: an "
+            "Ellipsoid needs 'basis'.",
         )
-    return _with(plan, *best[1])
+    return best[1]
 
 
 def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | None = None) -> Fraction:
@@ -135,9 +138,10 @@ def numbered(sentences: Sequence[str]) -> str:
     return "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(sentences, start=1))
 
 
-def _named_bias(wanted: Sequence[str]) -> bool:
-    """Whether the user named a biased mechanism, knowing its bias is not predicted."""
-    return "basis" in wanted
+def _keeps(plan: Plan, candidate: Plan, wanted: Sequence[str], pair: Sequence[str]) -> bool:
+    """Whether a candidate leaves what the user named, and the user's bounds, as they are."""
+    named = all(asked in ("auto", given) for asked, given in zip(wanted, pair, strict=True))
+    return named and (candidate.body, candidate.variation_bound) == (plan.body, plan.variation_bound)
 
 
 def _first_pair(plan: Plan) -> tuple[str, ...]:

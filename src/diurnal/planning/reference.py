@@ -42,7 +42,8 @@ class Reference:
         if isinstance(body.reference, int) or body.reference is None:
             raise PlanError("Expected the reference's profile slot by slot.", hint="Give a list.")
         object.__setattr__(self, "profile", tuple(body.reference))
-        # A quarter of the level is what was measured between Scottish and Australian homes (theory 5.1).
+        # Measured: Scottish homes' shape at Australian homes' level is off by 0.25 of it, and the Australian
+        # mean moves by 0.26 of it around its own profile (docs/theory.md, 5.1).
         quarter = Fraction(sum(map(abs, self.profile)), 4 * len(self.profile))
         for name in ("spread", "mismatch"):
             value = getattr(self, name)

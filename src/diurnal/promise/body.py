@@ -133,7 +133,7 @@ class Body:
         """P: put each column into the body, in integers.
 
         Clips to the range, then shrinks towards the low end or the reference, truncating towards it, until
-        the caps hold. The result is asserted to lie in the body.
+        the caps hold. That the result lies in the body is checked, and nothing goes on if it does not.
         """
         low, high = self.ranges(vectors.shape[0])
         base = low if self.reference is None else _spread(self.reference, len(low), "reference")
@@ -142,13 +142,13 @@ class Body:
         if self.cap is not None:
             cap = min(self.cap, int((high - low).sum()))
             moved = shrink(moved, np.abs(moved).sum(axis=0), cap)
-            assert (np.abs(moved).sum(axis=0) <= cap).all()
+            ensure((np.abs(moved).sum(axis=0) <= cap).all())
         if self.cap_2 is not None:
             cap_2 = min(self.cap_2, sqrt_up(int(((high - low) ** 2).sum())))
             moved = shrink(moved, lengths(moved), cap_2)
-            assert (lengths(moved) <= cap_2).all()
+            ensure((lengths(moved) <= cap_2).all())
         placed: Integers = moved + base[:, None]
-        assert ((placed >= low[:, None]) & (placed <= high[:, None])).all()
+        ensure(((placed >= low[:, None]) & (placed <= high[:, None])).all())
         return placed
 
     def to_json(self) -> dict[str, Any]:
@@ -229,6 +229,12 @@ def counting_sensitivity(slots: int, n_cells: int) -> Sensitivity:
     """A household is in one cell a slot, or none: moving it leaves one cell and enters another."""
     changed = slots * min(n_cells, 2)
     return Sensitivity(ranges=(1,) * (slots * n_cells), l1=changed, l2_square=changed)
+
+
+def ensure(inside: Any) -> None:
+    """Stop if a contribution left its body. Not an `assert`, which `python -O` would take away."""
+    if not inside:
+        raise AssertionError("A contribution left its body; nothing was released.")
 
 
 def lengths(vectors: Integers) -> Integers:

@@ -109,9 +109,10 @@ def _measurement(kind: str, scale: float) -> Callable[[list[int]], list[int]]:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=int))
+    # Said in full: OpenDP takes a plain `int` for 32 bits, and noise that does not fit is cut off there.
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
     if kind == "laplace":
-        return dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 
 

@@ -120,7 +120,7 @@ class SlotMechanism(Mechanism):
 
     @abstractmethod
     def loss_of_shift(self, shift: Sequence[int]) -> Loss | None:
-        """The loss when the heaviest household's vector moves by at most |shift_s| in each slot.
+        """The loss when a household's vector moves by at most |shift_s| in each slot, whatever its weight.
 
         The shift need not stay inside the body. None if there is no bound.
         """

@@ -17,7 +17,7 @@ import numpy as np
 from diurnal.errors import LimitError, PlanError
 from diurnal.exact import sqrt_up_fraction
 from diurnal.promise import noise
-from diurnal.promise.body import AnyBody, Body, Ellipsoid, lengths, shrink
+from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shrink
 from diurnal.promise.budget import Loss, zcdp_for
 from diurnal.promise.mechanisms.base import Floats, Mechanism
 from diurnal.promise.mechanisms.laplace import laplace_variance
@@ -106,6 +106,7 @@ class BasisMechanism(Mechanism):
         weight: int,
         epsilon: Fraction,
         delta: Fraction | None = None,
+        l2_square: int | None = None,
     ) -> None:
         """Make it for a body.
 
@@ -117,6 +118,7 @@ class BasisMechanism(Mechanism):
             weight: p*, the largest absolute weight.
             epsilon: What a release costs.
             delta: For Gaussian noise.
+            l2_square: How far apart neighbours' vectors in a `Body` can be, squared, if less than its diameter.
         """
         self.basis, self.body, self.slots, self.weight = basis, body, slots, weight
         stretch = _stretch(basis, body)
@@ -124,7 +126,7 @@ class BasisMechanism(Mechanism):
         q = _bits(magnitude + _reach(body, slots), slots, float(stretch.max()))
         self.matrix: Integers = np.rint(rows * 2.0**q).astype(np.int64)
         self._scale = 1 << q
-        self.sensitivity_square = weight**2 * self._diameter_square()
+        self.sensitivity_square = weight**2 * self._diameter_square(l2_square)
         self._set_noise(epsilon, delta)
 
     @property
@@ -138,16 +140,15 @@ class BasisMechanism(Mechanism):
             most = int(max(abs(low).max(), abs(high).max()))
             return most * int(np.abs(self.matrix).sum(axis=1).max())
         centre = self.matrix @ self.body.centre(self.slots)
-        return int(abs(centre).max()) + self.body.radius * self._scale
+        return int(abs(centre).max()) + self._radius(self.body)
 
     def contribute(self, vectors: Integers) -> Integers:
         if isinstance(self.body, Body):
             return self.matrix @ self.body.project(vectors)
         centre = self.matrix @ self.body.centre(self.slots)
         moved = self.matrix @ vectors - centre[:, None]
-        radius = self.body.radius * self._scale
-        moved = shrink(moved, lengths(moved), radius)
-        assert (lengths(moved) <= radius).all()
+        moved = shrink(moved, lengths(moved), self._radius(self.body))
+        ensure((lengths(moved) <= self._radius(self.body)).all())
         return moved + centre[:, None]
 
     def noise(self) -> list[int]:
@@ -177,12 +178,16 @@ class BasisMechanism(Mechanism):
         kept = self.matrix.T @ (coefficients / (self.matrix.astype(float) ** 2).sum(axis=1))
         return kept - reference
 
-    def _diameter_square(self) -> int:
+    def _diameter_square(self, l2_square: int | None) -> int:
         if isinstance(self.body, Ellipsoid):
-            return (2 * self.body.radius * self._scale) ** 2
+            return (2 * self._radius(self.body)) ** 2
         # Gershgorin bounds the integer matrix's norm without trusting that its rows are orthonormal.
         gram = np.abs(self.matrix @ self.matrix.T).sum(axis=1).max()
-        return int(gram) * self.body.sensitivity(self.slots).l2_square
+        return int(gram) * (l2_square or self.body.sensitivity(self.slots).l2_square)
+
+    def _radius(self, body: Ellipsoid) -> int:
+        """The radius in units of the integer coefficients; none is longer than 2^31, so it need not be either."""
+        return min(body.radius * self._scale, 1 << 31)
 
     def _set_noise(self, epsilon: Fraction, delta: Fraction | None) -> None:
         size = self.basis.size

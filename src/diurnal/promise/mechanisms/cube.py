@@ -35,8 +35,9 @@ class Cube(SlotMechanism):
         super().__init__(sensitivity, weight=weight, body=body)
         self.loss = Loss.pure(epsilon)
         moving = sum(width > 0 for width in sensitivity.ranges)
-        least = Fraction(moving, LEAST_SCALE) * epsilon / (weight * sensitivity.linf)
-        self.multiplier = max(1, math.ceil(least))
+        least = Fraction(moving, LEAST_SCALE) * epsilon / sensitivity.linf
+        self.multiplier = max(1, math.ceil(least / weight))
+        self._lightest = max(1, math.ceil(least))
         self.rate = epsilon / (weight * sensitivity.linf * self.multiplier)
 
     def noise(self) -> list[int]:
@@ -51,15 +52,11 @@ class Cube(SlotMechanism):
         return float(direction**2 @ variances) / self.multiplier**2
 
     def loss_of_shift(self, shift: Sequence[int]) -> Loss | None:
-        widest = self.sensitivity.linf
-        if any(d and not width for d, width in zip(shift, self.sensitivity.ranges, strict=True)):
+        pairs = [(abs(d), width) for d, width in zip(shift, self.sensitivity.ranges, strict=True) if d]
+        if not all(width for _, width in pairs):
             return None  # a slot that cannot move gets no noise
-        gauge = max(
-            (
-                math.ceil(Fraction(self.multiplier * self.weight * abs(d) * widest, width))
-                for d, width in zip(shift, self.sensitivity.ranges, strict=True)
-                if d
-            ),
-            default=0,
-        )
-        return Loss.pure(self.rate * gauge)
+        widest = self.sensitivity.linf
+        gauge = max((Fraction(d * widest, width) for d, width in pairs), default=Fraction(0))
+        # K is a whole number: a broken gauge is rounded up by at most one step, most at the lightest weight.
+        step = 0 if gauge.denominator == 1 else self.loss.epsilon / (widest * self._lightest)
+        return Loss.pure(self.loss.epsilon * gauge / widest + step)

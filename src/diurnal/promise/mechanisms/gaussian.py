@@ -44,5 +44,5 @@ class Gaussian(SlotMechanism):
         return float(self.scale) ** 2 * float(direction @ direction)
 
     def loss_of_shift(self, shift: Sequence[int]) -> Loss:
-        square = self.weight**2 * sum(d * d for d in shift)
-        return Loss.concentrated(square / (2 * self.scale**2))
+        ratio = Fraction(sum(d * d for d in shift), self.sensitivity.l2_square)
+        return Loss.concentrated(self.loss.zcdp * ratio)

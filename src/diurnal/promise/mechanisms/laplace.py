@@ -36,7 +36,7 @@ class Laplace(SlotMechanism):
         return laplace_variance(self.scale) * float(direction @ direction)
 
     def loss_of_shift(self, shift: Sequence[int]) -> Loss:
-        return Loss.pure(self.weight * sum(map(abs, shift)) / self.scale)
+        return Loss.pure(self.loss.epsilon * Fraction(sum(map(abs, shift)), self.sensitivity.l1))
 
 
 def laplace_variance(scale: Fraction) -> float:

@@ -1,0 +1,46 @@
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import support
+from diurnal import Panel
+from diurnal.promise import noise
+
+settings.register_profile(
+    "house", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("house")
+
+
+@pytest.fixture
+def silence(monkeypatch):
+    """Replace every sampler by whole vectors of zeros, so that a stream shows what noise would be added to."""
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: [0] * size)
+    monkeypatch.setattr(noise, "gaussian", lambda size, scale: [0] * size)
+    monkeypatch.setattr(noise, "cube", lambda ranges, rate: [0] * len(ranges))
+    monkeypatch.setattr(noise, "l2_norm", lambda size, rate: [0] * size)
+
+
+def _data(*parts):
+    root = os.environ.get("DIURNAL_DATA")
+    path = os.path.join(root, *parts) if root else None
+    if path is None or not os.path.exists(path):
+        pytest.skip("needs the real data: set DIURNAL_DATA to its folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def ausgrid() -> Panel:
+    """226 Ausgrid homes from July 2011 to June 2013, daily period: cycle 366 is 1 July 2012."""
+    return support.read_ausgrid(
+        _data("ausgrid", "ausgrid_2011-2012_226homes.csv.gz"),
+        _data("ausgrid", "ausgrid_2012-2013_226homes.csv.gz"),
+        anchor="2011-07-01T00:00",
+    )
+
+
+@pytest.fixture(scope="session")
+def edrp() -> Panel:
+    """622 Scottish homes over three months: open data of another region, for public constants."""
+    return support.read_edrp(_data("edrp", "edrp_622homes_2009-03_2009-05.csv.gz"))

@@ -1,0 +1,301 @@
+"""What a curator refuses (theory 4.5 and 4.6), and what it lets by."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import diurnal as dn
+import support
+from diurnal.errors import BudgetError, DifferencingError, OverlapError, PopulationError
+
+STRONG = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "cube"}
+SHARE = {"level": "cycle", "query": dn.Share(above=50), "history": 0, "mechanism": "cube"}
+HALVES = {"half": ["a"] * 20 + ["b"] * 20, "comb": ["c", "d"] * 20}
+
+
+def curator(budget=support.ROOMY):
+    return dn.Curator.in_memory(budget)
+
+
+def begin(city, panel, **more):
+    one = support.plan_for(panel, **{"minimum_group": 5, **more})
+    return city.start(one, history=panel.first(one.history))
+
+
+def test_one_weight_that_would_decode_a_home_is_refused():
+    """In pattern mode a household with a weight of its own is an atom of one; in strong mode it is welcome."""
+    panel = support.town()
+    decoding = dn.Weighted([10**6] + [1] * 39)
+    with pytest.raises(DifferencingError) as caught:
+        begin(curator(), panel, query=decoding)
+    assert caught.value.sizes == (1,)
+    assert caught.value.minimum == 5
+    assert "strong" in caught.value.hint
+    begin(curator(), panel, query=decoding, **STRONG)
+
+
+def test_the_weight_attack_works_without_the_guard(silence):
+    """Why: with minimum_group=1 one large weight gives a home's variation back exactly."""
+    panel = support.town()
+    stream = begin(curator(), panel, query=dn.Weighted([10**6] + [1] * 39), minimum_group=1)
+    values = np.array(support.numerators(stream.report(panel)), dtype=object).reshape(-1, 4)
+    steps = np.diff(values, axis=0)
+    decoded = [[round(Fraction(int(v), 10**6)) for v in row] for row in steps]
+    assert np.array_equal(decoded, np.diff(panel.readings[:, 0].reshape(-1, 4), axis=0))
+
+
+def test_a_group_below_the_minimum_is_refused_at_every_level():
+    """Groups smaller than minimum_group are refused with their sizes."""
+    panel = support.town(groups={"side": ["a"] * 3 + ["b"] * 37})
+    for fields in ({}, STRONG, SHARE):
+        with pytest.raises(DifferencingError) as caught:
+            begin(curator(), panel, groups="side", **fields)
+        assert caught.value.sizes == (3,)
+
+
+def test_fifteen_is_the_default_minimum():
+    """A roster of 14 cannot be published in any mode without saying so."""
+    panel = support.town(n=14)
+    with pytest.raises(DifferencingError):
+        begin(curator(), panel, minimum_group=dn.Plan(epsilon="1", domain=(0, 1), history=1).minimum_group)
+
+
+def test_a_second_plan_on_the_roster_less_one_household_is_refused():
+    """The difference of the two would be that household, to the unit."""
+    panel, city = support.town(), curator()
+    begin(city, panel)
+    with pytest.raises(DifferencingError) as caught:
+        begin(city, panel.without(["7"]))
+    assert caught.value.sizes == (1,)
+    assert len(city.streams()) == 1
+
+
+def test_partitions_whose_refinement_is_large_enough_are_allowed():
+    """Halves and a comb refine to four sets of ten: fine at a minimum of ten, refused at eleven."""
+    panel = support.town(groups=HALVES)
+    city = curator()
+    begin(city, panel, groups="half", minimum_group=10)
+    begin(city, panel, groups="comb", minimum_group=10)
+    strict = curator()
+    begin(strict, panel, groups="half", minimum_group=11)
+    with pytest.raises(DifferencingError) as caught:
+        begin(strict, panel, groups="comb", minimum_group=11)
+    assert caught.value.sizes == (10, 10, 10, 10)
+
+
+def test_a_successor_after_the_last_step_may_leave_a_household_out():
+    """Stopped, and with history after its end, a plan may be followed by one without the leaver."""
+    panel, city = support.town(cycles=16), curator()
+    first = begin(city, panel)
+    first.report(panel.between(0, 32))
+    assert first.stop() == 32
+    successor = support.plan_for(panel, minimum_group=5)
+    stream = city.start(successor, history=panel.without(["7"]).between(32, 48))
+    assert min(row.step for row in stream.report(panel.without(["7"]))) == 32
+
+
+def test_pattern_beside_strong_is_refused_both_ways():
+    """Exact variations would void the strong promise, whoever comes second."""
+    panel = support.town()
+    for first, second in (({}, STRONG), (STRONG, {})):
+        city = curator()
+        begin(city, panel, **first)
+        with pytest.raises(OverlapError, match="void the strong promise"):
+            begin(city, panel, **second)
+        assert len(city.streams()) == 1
+
+
+def test_a_pattern_plan_s_history_counts_as_spoken_about():
+    """A pattern plan whose history was reported by a stopped strong plan is refused; after its end it is not."""
+    panel, city = support.town(cycles=20), curator()
+    strong = begin(city, panel, **STRONG)
+    strong.report(panel.between(16, 32))
+    assert strong.stop() == 32
+    pattern = support.plan_for(panel, minimum_group=5)
+    with pytest.raises(OverlapError):
+        city.start(pattern, history=panel.between(28, 44))
+    city.start(pattern, history=panel.between(32, 48))
+
+
+def test_pattern_and_strong_may_have_different_households():
+    """Levels may stand beside each other over rosters that share nobody."""
+    panel, city = support.town(), curator()
+    begin(city, panel.without(map(str, range(20))))
+    begin(city, panel.without(map(str, range(20, 40))), **STRONG)
+
+
+@pytest.mark.parametrize("other", [{}, STRONG], ids=["pattern", "strong"])
+def test_counting_plans_stand_alone(other):
+    """A counting plan does not protect the periodic component, so it never joins a plan that promises to."""
+    panel = support.town()
+    for first, second in ((other, SHARE), (SHARE, other)):
+        city = curator()
+        begin(city, panel, **first)
+        with pytest.raises(OverlapError, match="periodic component"):
+            begin(city, panel, **second)
+    city = curator()
+    begin(city, panel, **SHARE)
+    begin(city, panel, **{**SHARE, "query": dn.Histogram([30])})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"grid": dn.Grid(slots=8)}, {"domain": (0, 99)}, {"channel": "net"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_one_store_is_one_population(change):
+    """Another period, domain or channel than the first plan's is refused."""
+    panel, city = support.town(), curator()
+    begin(city, panel)
+    other = support.town(slots=8, cycles=6) if "grid" in change else panel
+    with pytest.raises(PopulationError, match=next(iter(change))):
+        begin(city, other, **change)
+
+
+def test_plans_of_a_household_add_up_to_the_cap_and_not_beyond():
+    """Three plans of 0.3 fit a cap of 1; a fourth is refused, with what is left and asked; 0.1 still fits."""
+    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    for seed in ("0.3", "0.3", "0.3"):
+        begin(city, panel, epsilon=seed, horizon=365 + len(city.streams()))
+    with pytest.raises(BudgetError) as caught:
+        begin(city, panel, epsilon="0.3", horizon=9)
+    assert caught.value.remaining == Fraction(1, 10)
+    assert caught.value.requested == Fraction(3, 10)
+    begin(city, panel, epsilon="0.1", horizon=9)
+    with pytest.raises(BudgetError):
+        begin(city, panel, epsilon="0.0001", horizon=9)
+
+
+def test_disjoint_rosters_spend_in_parallel():
+    """Each household's own sum counts, not the store's."""
+    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    begin(city, panel.without(map(str, range(20))))
+    begin(city, panel.without(map(str, range(20, 40))))
+    with pytest.raises(BudgetError):
+        begin(city, panel)
+
+
+def test_both_caps_are_kept():
+    """A strong plan needs room in both; a counting plan in the strong cap alone."""
+    panel = support.town()
+    with pytest.raises(BudgetError, match="pattern budget"):
+        begin(curator(dn.Budget(pattern="0.5", strong="1")), panel, **STRONG)
+    with pytest.raises(BudgetError, match="strong budget"):
+        begin(curator(dn.Budget(pattern="1", strong="0.5")), panel, **STRONG)
+    begin(curator(dn.Budget(pattern="0.1", strong="1")), panel, **SHARE)
+
+
+def test_gaussian_plans_compose_at_the_budget_s_delta():
+    """Two Gaussian plans of epsilon 1 cost less than 2 at the same delta; a third passes a cap of 1.6."""
+    panel, city = support.town(), curator(dn.Budget(pattern="1.6", strong="1", delta="1e-6"))
+    gaussian = {"mechanism": "gaussian", "delta": "1e-6"}
+    begin(city, panel, **gaussian)
+    begin(city, panel, horizon=9, **gaussian)
+    with pytest.raises(BudgetError):
+        begin(city, panel, horizon=10, **gaussian)
+
+
+def test_a_refusal_draws_and_spends_nothing(monkeypatch):
+    """After a refusal the store is as before: no stream, no draw, and the same plan within the cap still starts."""
+    from diurnal.promise import noise
+
+    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(noise, "laplace", lambda *a: pytest.fail("noise was drawn"))
+        with pytest.raises(BudgetError):
+            begin(city, panel, epsilon="1.01")
+    assert city.streams() == []
+    begin(city, panel, epsilon="1")
+
+
+def test_a_step_with_one_reading_says_the_noisy_profile_alone():
+    """Fewer used readings than the minimum: the row is G, whatever the one reading is."""
+    panel = support.town()
+    present = panel.present.copy()
+    present[30, 1:] = False
+    present[31, 4:] = False
+    lonely = panel.following(panel.readings, present=present, first_step=0)
+    stream = begin(curator(), lonely, query=dn.Sum())
+    rows = {row.step: row.numerator for row in stream.report(lonely)}
+    assert rows[30] == stream.noisy_profile["all"][2]
+    assert rows[31] == stream.noisy_profile["all"][3]
+    assert rows[29] != stream.noisy_profile["all"][1]
+
+
+def test_a_strong_report_never_falls_back(silence):
+    """In strong mode one reading present is summed like any other: the cycle's noise hides it."""
+    panel = support.town()
+    present = panel.present.copy()
+    present[30, 1:] = False
+    lonely = panel.following(panel.readings, present=present, first_step=0)
+    stream = begin(curator(), lonely, query=dn.Sum(), **STRONG)
+    full = {row.step: row.numerator for row in stream.report(lonely)}
+    nobody = panel.following(
+        np.where(present, panel.readings, 0), present=present & (panel.steps.stop < 0), first_step=0
+    )
+    quiet = begin(curator(), panel, query=dn.Sum(), **STRONG)
+    assert full[30] != {row.step: row.numerator for row in quiet.report(nobody)}[30]
+
+
+def test_a_correction_cannot_be_read_off_two_plans(silence):
+    """A second plan given a corrected reading says G alone at that step; given the same readings it says all."""
+    panel = support.town(groups=HALVES)
+    corrected = panel.readings.copy()
+    corrected[20, 5] += 13
+    other = panel.following(corrected, first_step=0)
+    city = curator()
+    begin(city, panel, groups="half").report(panel)
+    second = begin(city, panel, groups="comb")
+    rows = {(row.step, row.group): row.numerator for row in second.report(other)}
+    profile = second.noisy_profile
+    assert rows[20, "c"] == profile["c"][0]
+    assert rows[20, "d"] == profile["d"][0]
+    assert rows[21, "c"] != profile["c"][1]
+
+
+def test_two_plans_never_leave_a_small_joint_atom_at_a_step(silence):
+    """Gaps that leave both plans' atoms large but their intersection small silence the later plan there."""
+    panel = support.town(groups=HALVES)
+    present = panel.present.copy()
+    present[20, [0, 2, 4, 6, 8, 10, 12]] = False  # three of a-and-c are left
+    gappy = panel.following(panel.readings, present=present, first_step=0)
+    city = curator()
+    first = begin(city, panel, groups="half")
+    first.report(gappy)
+    second = begin(city, panel, groups="comb")
+    rows = {(row.step, row.group): row.numerator for row in second.report(gappy)}
+    assert rows[20, "c"] == second.noisy_profile["c"][0]
+    assert rows[20, "d"] == second.noisy_profile["d"][0]
+    assert {row.numerator for row in first.report(gappy) if row.step == 20} != {
+        values[0] for values in first.noisy_profile.values()
+    }
+
+
+def test_three_plans_together_never_leave_one_household(silence):
+    """Pairs that are each fine: A less B less C would be one household at a step with gaps, so C falls silent."""
+    rng = np.random.default_rng(0)
+    readings = rng.integers(0, 90, size=(24, 46))
+    present = np.ones_like(readings, dtype=bool)
+    present[21, 32:] = False
+    panel = support.small_panel(readings, present=present, slots=4)
+    city = curator()
+    rosters = [[1] * 46, [1] * 16 + [0] * 30, [0] * 16 + [1] * 15 + [0] * 15]
+    streams = [begin(city, panel, query=dn.Weighted(w), minimum_group=15) for w in rosters]
+    rows = [{row.step: row.numerator for row in stream.report(panel)} for stream in streams]
+    said = [each[21] - stream.noisy_profile["all"][1] for each, stream in zip(rows, streams, strict=True)]
+    assert said[0] != 0
+    assert said[1] != 0
+    assert said[2] == 0
+
+
+def test_the_budget_is_kept_for_every_household_not_only_the_most_charged():
+    """At a delta losses do not add up as numbers: one large pure plan grows more than many small ones do."""
+    panel = support.town()
+    city = curator(dn.Budget(pattern="5.5", strong="1", delta="1e-6"))
+    many, one = panel.without(map(str, range(20, 40))), panel.without(map(str, range(20)))
+    for horizon in range(1, 65):
+        begin(city, many, epsilon="0.1", horizon=horizon)
+    begin(city, one, epsilon="3.9")
+    with pytest.raises(BudgetError):
+        begin(city, panel, epsilon="2.1", mechanism="gaussian", delta="1e-6")

@@ -1,0 +1,104 @@
+"""The house rules, checked on the house itself."""
+
+import ast
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import diurnal
+from diurnal import errors
+
+ROOT = pathlib.Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+
+
+def test_importing_diurnal_is_light():
+    """`import diurnal` pulls in no web, chart, Spark, OpenDP or SciPy module."""
+    heavy = ["matplotlib", "pyspark", "fastapi", "uvicorn", "opendp", "scipy", "pandas", "sqlalchemy", "duckdb"]
+    script = f"import sys, diurnal; print([m for m in {heavy} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
+
+
+def test_release_randomness_has_one_place():
+    """No module but promise/noise.py asks for entropy; NumPy's generator is for study and check only."""
+    pattern = re.compile(r"urandom|secrets|import random|np\.random|numpy\.random|default_rng|SystemRandom")
+    found = {
+        str(path.relative_to(ROOT / "src/diurnal"))
+        for path in SOURCES
+        if pattern.search("\n".join(_code_lines(path)))
+    }
+    allowed = {name for name in found if name.startswith(("study/", "check/"))}
+    assert found - allowed == {"promise/noise.py"}
+
+
+def _code_lines(path):
+    """A file without its docstrings."""
+    tree = ast.parse(path.read_text())
+    skipped = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            skipped |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return [line for number, line in enumerate(path.read_text().splitlines(), 1) if number not in skipped]
+
+
+def test_every_public_name_is_there_and_documented():
+    """__all__ is what the package exports, sorted, and each name says what it is."""
+    assert sorted(diurnal.__all__) == list(diurnal.__all__)
+    for name in diurnal.__all__:
+        assert inspect.getdoc(getattr(diurnal, name)), name
+
+
+def test_every_error_has_a_builtin_parent_and_a_place_in_the_drawing():
+    """Errors end in Error, descend from DiurnalError, carry a hint, and are drawn at the top of errors.py."""
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__]
+    for kind in kinds:
+        assert kind.__name__.endswith("Error")
+        assert issubclass(kind, errors.DiurnalError)
+        assert kind is errors.DiurnalError or issubclass(kind, (ValueError, RuntimeError))
+        assert kind.__name__ in (errors.__doc__ or "")
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda p: p.stem)
+def test_every_test_states_a_fact(path):
+    """Every test function has a docstring."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            assert ast.get_docstring(node), f"{path.name}: {node.name}"
+
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_every_snippet_of_the_docs_runs(path):
+    """The Python snippets of a page run one after the other, from top to bottom, in one namespace."""
+    snippets = re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.S | re.M)
+    names: dict = {}
+    for snippet in snippets:
+        exec(compile(snippet, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_links_within_the_docs_lead_somewhere(path):
+    """Relative links of a page point to files that exist."""
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_the_project_names_no_registry_and_no_machine():
+    """No requirements file names an index, and no tracked text names a path of somebody's machine."""
+    for path in (ROOT / "requirements").glob("*.txt"):
+        assert "http" not in path.read_text()
+        assert "--index" not in path.read_text()
+    for path in [*SOURCES, *DOCUMENTS, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]:
+        assert not re.search(r"/(work|root|home)/", path.read_text()), path

@@ -1,0 +1,214 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import diurnal as dn
+import support
+from diurnal.errors import PlanError
+
+DAY = dn.Grid()
+SHAPE = dn.Shape(group_sizes=(226,))
+REFERENCE = dn.Reference(profile=[300 + 50 * (s % 24) // 8 for s in range(48)])
+
+
+def plan(**more) -> dn.Plan:
+    fields = {"epsilon": "1", "domain": (0, 8000), "history": 91, "level": "pattern", "body": dn.Body(high=3000)}
+    return dn.Plan(**{**fields, **more})
+
+
+def test_theorem_1_is_predicted_by_its_formula():
+    """A mean over 226 homes with a range of 3 kWh: sqrt(2) T R/(n epsilon) = 901 Wh."""
+    row = dn.predict(plan(), SHAPE).row("laplace")
+    assert row.std == pytest.approx(math.sqrt(2) * 48 * 3000 / 226, rel=1e-4)
+    assert row.relative_to_laplace == pytest.approx(1)
+
+
+def test_cube_is_predicted_below_laplace():
+    """2.38 times below at T = 48."""
+    prediction = dn.predict(plan(), SHAPE)
+    assert 1 / prediction.row("cube").relative_to_laplace == pytest.approx(2.38, abs=0.01)
+
+
+def test_split_budgets_are_predicted_by_their_formulas():
+    """Over a year: Laplace sqrt(2) tau R/(n epsilon); Gaussian sqrt(tau) times what one report needs."""
+    laplace, gaussian = dn.predict(plan(), SHAPE).split
+    assert laplace.std == pytest.approx(math.sqrt(2) * 17520 * 8000 / 226)
+    assert gaussian.std == pytest.approx(4.53 * math.sqrt(17520) * 8000 / 226, rel=0.01)
+
+
+def test_nothing_at_all_stands_beside_every_plan():
+    """With a reference its error is hypot(spread, mismatch); without one at most half of the domain."""
+    known = dn.predict(plan(reference=REFERENCE), SHAPE)
+    assert known.without_data.errors.step == pytest.approx(
+        math.hypot(float(REFERENCE.spread), float(REFERENCE.mismatch))
+    )
+    assert known.unspent.errors.step == pytest.approx(float(REFERENCE.mismatch))
+    blind = dn.predict(plan(), SHAPE)
+    assert blind.without_data.errors.step == 4000
+    assert "at most" in blind.without_data.note
+    for words in (str(known), str(blind)):
+        assert "nothing at all" in words
+        assert "eps_z = 0" in words
+
+
+def test_in_strong_mode_nothing_is_exact_so_eps_z_0_is_not_offered():
+    """eps_z = 0 stands beside pattern plans only."""
+    assert dn.predict(plan(level="strong"), SHAPE).unspent is None
+
+
+def test_pattern_noise_adds_up_over_days_and_strong_noise_averages_out():
+    """A year's total carries pattern noise 365 times a day's, fresh cycle noise sqrt(365) times."""
+    row = dn.predict(plan(), SHAPE).row("cube")
+    assert row.errors.year / row.errors.day == pytest.approx(365)
+    assert row.errors.day == pytest.approx(row.std * math.sqrt(48))
+    counting = dn.Plan(query=dn.Share(above=500), level="cycle", epsilon="1", domain=(0, 8000))
+    fresh = dn.predict(counting, SHAPE).row("cube")
+    assert fresh.errors.year / fresh.errors.day == pytest.approx(math.sqrt(365))
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+def test_predicted_errors_of_totals_are_the_measured_ones(level, mechanism):
+    """Totals over four days of a silent town have the predicted error, repeating noise and fresh noise alike."""
+    panel = support.small_panel(np.full((4 * 5, 20), 7), slots=4)
+    grid = dn.Grid(slots=4, minutes=360)
+    panel = dn.Panel.from_array(panel.readings, grid=grid)
+    one = support.plan_for(
+        panel, query=dn.Sum(), level=level, mechanism=mechanism, cycle_mechanism=mechanism, history=1
+    )
+    errors = []
+    for _ in range(500):
+        rows = support.start(panel, one).report(panel.after(1))
+        errors.append(float(sum(support.numerators(rows)) - 16 * 7 * 20))
+    layer, cycle, ones = one.pattern_layer(), one.cycle_layer(), np.ones(4)
+    predicted = 16 * layer.variance(ones) + (4 * cycle.variance(ones) if cycle else 0)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(math.sqrt(predicted), rel=0.2)
+
+
+def test_auto_never_picks_a_biased_mechanism_without_a_reference():
+    """Without a public reference auto stays with slots; with one it may take a basis."""
+    assert dn.choose(plan(), SHAPE).mechanism == "cube"
+    assert dn.choose(plan(level="strong", variation_bound=500), SHAPE).mechanism == "cube"
+    assert dn.choose(plan(reference=REFERENCE), SHAPE).mechanism == "basis"
+    strong = dn.choose(plan(level="strong", reference=REFERENCE, variation_bound=500), SHAPE)
+    assert (strong.mechanism, strong.cycle_mechanism) == ("basis", "cube")
+
+
+def test_auto_takes_a_basis_for_cycles_only_with_open_data():
+    """What a basis drops of variations is known from open data alone."""
+    rng = np.random.default_rng(4)
+    profile = np.array(REFERENCE.profile)[:, None] * rng.uniform(0.5, 1.5, size=(1, 60))
+    readings = np.tile(profile, (10, 1)) + rng.integers(-40, 40, size=(480, 60))
+    open_data = dn.Panel.from_array(np.maximum(readings, 0).astype(int))
+    one = plan(level="strong", reference=REFERENCE, variation_bound=dn.Ellipsoid(radius=800))
+    with pytest.raises(PlanError, match="open data"):
+        dn.choose(one, SHAPE)
+    assert dn.choose(one, SHAPE, open_data=open_data).cycle_mechanism == "basis"
+    assert dn.predict(one, SHAPE, open_data=open_data).row("basis+basis").bias is not None
+
+
+def test_an_unknown_bias_is_said():
+    """A basis named by the user without a reference has bias None, and the explanation says it comes on top."""
+    one = plan(mechanism="basis")
+    assert dn.predict(one, SHAPE).row("basis").bias is None
+    assert any("is not known" in said for said in dn.explain(one, SHAPE))
+
+
+def test_auto_never_drops_the_user_s_bounds():
+    """An Ellipsoid is for a basis: without a public reference auto refuses, rather than take the domain instead."""
+    with pytest.raises(PlanError, match="Ellipsoid"):
+        dn.choose(plan(body=dn.Ellipsoid(radius=3000)), SHAPE)
+    chosen = dn.choose(plan(body=dn.Ellipsoid(radius=3000), reference=REFERENCE), SHAPE)
+    assert (chosen.mechanism, chosen.body) == ("basis", dn.Ellipsoid(radius=3000))
+
+
+def test_a_named_mechanism_is_kept():
+    """Choose changes nothing that was named."""
+    one = plan(level="strong", mechanism="laplace")
+    assert dn.choose(one, SHAPE).mechanism == "laplace"
+    named = plan(mechanism="laplace")
+    assert dn.choose(named, SHAPE) is named
+
+
+def test_gaussian_is_a_candidate_only_with_a_delta():
+    """Without a delta no row and no choice is Gaussian."""
+    names = [row.name for row in dn.predict(plan(), SHAPE).mechanisms]
+    assert names == ["cube", "laplace"]
+    assert "gaussian" in [row.name for row in dn.predict(plan(delta="1e-6"), SHAPE).mechanisms]
+
+
+@pytest.mark.parametrize("target", ["50", "200", "901"])
+def test_epsilon_for_a_target_error_reaches_it_and_not_much_more(target):
+    """At the epsilon found the predicted error is at most the target, at 1 % less it is above."""
+    one = plan(mechanism="cube")
+    epsilon = dn.epsilon_for(one, SHAPE, target)
+
+    def error(e):
+        return dn.predict(one.with_(epsilon=e), SHAPE).row("cube").errors.step
+
+    assert error(epsilon) <= float(target)
+    assert error(epsilon * Fraction(99, 100)) > float(target)
+
+
+def test_an_error_below_the_bias_is_out_of_reach():
+    """No epsilon removes what a basis drops: a PlanError says so."""
+    spiky = dn.Reference(profile=[2000 if s == 7 else 100 for s in range(48)])
+    with pytest.raises(PlanError, match="No epsilon"):
+        dn.epsilon_for(plan(mechanism="basis", reference=spiky), SHAPE, "1")
+
+
+def test_a_plan_worse_than_nothing_is_warned_of():
+    """At n = 226 Theorem 1 loses to a public profile, and the explanation says so."""
+    one = plan(mechanism="laplace", reference=REFERENCE)
+    said = dn.explain(one, SHAPE)
+    assert any("worse" in s and "nothing at all" in s for s in said)
+    assert any("worse" in s and "eps_z = 0" in s for s in said)
+
+
+def test_small_populations_are_told_to_spend_nothing():
+    """Below n epsilon of about 100 the plan says that no release of the mean profile is likely to help."""
+    small = dn.Shape(group_sizes=(20, 60))
+    assert any("no release of the mean profile" in s for s in dn.explain(plan(mechanism="cube"), small))
+    assert not any("no release of the mean profile" in s for s in dn.explain(plan(mechanism="cube"), SHAPE))
+
+
+def test_an_explanation_holds_the_whole_guarantee():
+    """Every sentence of the guarantee is in the explanation."""
+    one = plan(mechanism="cube")
+    said = dn.explain(one, SHAPE)
+    assert set(one.guarantee().sentences()) <= set(said)
+    assert dn.numbered(said).startswith("1. ")
+
+
+def test_predictions_are_for_the_smallest_group():
+    """A mean's error falls with the group's size; the smallest group's is shown."""
+    grouped = dn.predict(plan(), dn.Shape(group_sizes=(20, 206)))
+    assert grouped.n_households == 20
+    assert grouped.row("cube").std == pytest.approx(dn.predict(plan(), SHAPE).row("cube").std * 226 / 20)
+
+
+def test_sums_and_weights_are_predicted_in_their_own_unit():
+    """A sum has n times the error of a mean; a weighted sum that of its heaviest weight over its denominator."""
+    mean = dn.predict(plan(), SHAPE).row("cube").std
+    assert dn.predict(plan(query=dn.Sum()), SHAPE).row("cube").std == pytest.approx(226 * mean)
+    weighted = dn.Weighted([1] * 113 + [2] * 113, over=339)
+    assert dn.predict(plan(query=weighted), SHAPE).row("cube").std == pytest.approx(mean * 226 * 2 / 339, rel=1e-6)
+
+
+def test_a_public_reference_is_the_open_data_s_mean_day():
+    """Profile and spread come from the open panel, gaps left out of the means."""
+    readings = np.array([[10, 30], [20, 40], [30, 50], [20, 60]])
+    present = np.array([[True, True], [True, False], [True, True], [True, True]])
+    open_data = support.small_panel(readings, present=present, slots=2)
+    reference = dn.public_reference(open_data)
+    assert reference.profile == (30, 30)
+    assert float(reference.spread) == pytest.approx(10, abs=0.01)
+
+
+def test_predictions_are_plain_data():
+    """A prediction's JSON holds every row with its totals."""
+    data = dn.predict(plan(), SHAPE).to_json()
+    assert {row["name"] for row in data["mechanisms"]} == {"laplace", "cube"}
+    assert set(data["without_data"]["error_of_totals"]) == {"day", "month", "year"}

@@ -1,0 +1,78 @@
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diurnal import Budget
+from diurnal.errors import PlanError
+from diurnal.promise.budget import Loss, epsilon_of, zcdp_for
+
+epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=3, max_denominator=1000)
+DELTA = Fraction(1, 10**6)
+
+
+@given(st.lists(epsilons, min_size=1, max_size=6))
+def test_pure_losses_add_up_exactly(parts):
+    """Ten tenths are one, to the last digit, in any order."""
+    forward = sum(map(Loss.pure, parts), Loss())
+    backward = sum(map(Loss.pure, reversed(parts)), Loss())
+    assert forward.at(None) == backward.at(None) == sum(parts)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**4), max_value=2, max_denominator=10**4))
+def test_concentrated_losses_are_converted_safely(rho):
+    """OpenDP's epsilon is at most the classic rho + 2 sqrt(rho ln(1/delta)), and at least what theory allows."""
+    classic = float(rho) + 2 * math.sqrt(float(rho) * math.log(10**6))
+    assert 0 < epsilon_of(rho, DELTA) <= classic * (1 + 1e-9)
+
+
+@given(st.fractions(min_value=Fraction(1, 10), max_value=5, max_denominator=100))
+def test_the_largest_rho_is_within_epsilon_and_not_far_below(epsilon):
+    """zcdp_for gives a rho whose epsilon is at most the one asked for, and a slightly larger rho's is above."""
+    rho = zcdp_for(epsilon, DELTA)
+    assert epsilon_of(rho, DELTA) <= epsilon
+    assert epsilon_of(rho * Fraction(100001, 100000), DELTA) > epsilon
+
+
+def test_a_gaussian_loss_is_converted_right():
+    """For a continuous Gaussian of the same rho the exact delta at the stated epsilon is below the delta asked."""
+    rho = zcdp_for(Fraction(1), DELTA)
+    mu = math.sqrt(2 * rho)
+
+    def phi(x):
+        return 0.5 * math.erfc(-x / math.sqrt(2))
+
+    exact = phi(mu / 2 - 1 / mu) - math.e * phi(-mu / 2 - 1 / mu)
+    assert exact <= float(DELTA)
+
+
+@given(st.lists(epsilons, max_size=4), st.fractions(min_value=0, max_value=1, max_denominator=1000))
+def test_a_mixture_costs_the_smaller_of_two_valid_readings(parts, rho):
+    """Mixed, the epsilon is at most the pure sum plus the concentrated part's own."""
+    mixed = sum(map(Loss.pure, parts), Loss.concentrated(rho))
+    apart = sum(parts, Fraction(0)) + (epsilon_of(rho, DELTA) if rho else 0)
+    assert mixed.at(DELTA) <= apart
+
+
+def test_many_pure_losses_compose_below_their_sum_at_a_delta():
+    """A hundred plans of epsilon 0.1 cost 10 purely, and about half of that at a delta."""
+    many = sum((Loss.pure(Fraction(1, 10)) for _ in range(100)), Loss())
+    assert many.at(None) == 10
+    assert many.at(DELTA) < 6
+
+
+def test_a_concentrated_loss_needs_a_delta():
+    """Reading a Gaussian loss without a delta raises, with a remedy."""
+    with pytest.raises(PlanError, match="delta"):
+        Loss.concentrated(Fraction(1)).at(None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pattern": 0}, {"strong": "-1"}, {"pattern": 0.5}, {"delta": "0"}, {"delta": "1"}, {"delta": 1e-6}]
+)
+def test_budgets_are_positive_and_exact(wrong):
+    """Caps of zero or below, floats, and deltas outside (0, 1) raise a PlanError."""
+    with pytest.raises(PlanError):
+        Budget(**wrong)

@@ -1,0 +1,306 @@
+"""Privacy by enumeration: the exact laws of whole transcripts of the shipped curator, on tiny populations.
+
+The curator is run with noise replaced by zeros, which shows what noise is added to. For a pair of neighbours
+the difference of the two runs is how far the transcript moves. The exact mass functions of the noise then
+give the largest log ratio of any transcript, several cycles long, history included.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import support
+from diurnal import Basis, Body, Ellipsoid, Histogram, Plan, Share, Sum, Weighted
+from diurnal.promise.mechanisms import BasisMechanism
+
+TOP = 2
+SLACK = 1e-7
+
+
+def run(plan, panel):
+    """A transcript without noise: a row a reported cycle, a column a slot."""
+    rows = support.start(panel, plan).report(panel)
+    values = [float(row.numerator) for row in rows]
+    return np.array(values).reshape(-1, plan.grid.slots)
+
+
+def tiny_plan(slots, level, mechanism, **more):
+    fields = {
+        "query": Sum(),
+        "grid": support.small_panel([[0]], slots=slots).grid,
+        "domain": (0, TOP),
+        "level": level,
+        "mechanism": mechanism,
+        "epsilon": "1",
+        "history": 2,
+        "min_readings": 1,
+        "minimum_group": 1,
+    }
+    if level == "strong":
+        fields["cycle_mechanism"] = mechanism
+    return Plan(**{**fields, **more})
+
+
+@st.composite
+def populations(draw, slots, cycles, n=2):
+    """Readings in the domain with shared gaps."""
+    cells = cycles * slots * n
+    readings = draw(st.lists(st.integers(0, TOP), min_size=cells, max_size=cells))
+    present = draw(st.lists(st.sampled_from([True, True, True, False]), min_size=cells, max_size=cells))
+    return np.array(readings).reshape(-1, n), np.array(present).reshape(-1, n)
+
+
+@st.composite
+def shifted_populations(draw, slots, cycles):
+    """A population, the same with the first household's periodic component moved, and their shared gaps."""
+    readings, present = draw(populations(slots, cycles))
+    shift = draw(st.lists(st.integers(-TOP, TOP), min_size=slots, max_size=slots))
+    room = np.tile(shift, cycles)
+    readings[:, 0] = np.clip(readings[:, 0], np.maximum(0, -room), TOP - np.maximum(0, room))
+    moved = readings.copy()
+    moved[:, 0] += room
+    return readings, moved, present
+
+
+def worst_log_ratio(pattern, cycle, moves, reach):
+    """The largest |log P(y)/P'(y)| over transcripts y in a window, P' the law moved by `moves` (cycles x slots).
+
+    P(y) = sum over v_z of m_z(v_z) prod_k m_w(y_k - v_z), with exact masses m_z and m_w.
+    """
+    slots = moves.shape[1]
+    hidden = support.grid_points(slots, 40 if slots == 1 else 16)
+    seen = support.grid_points(slots, reach)
+    weights = np.exp(support.log_mass(pattern, hidden))
+
+    def factors(shift):
+        differences = (seen[:, None, :] - shift - hidden[None, :, :]).reshape(-1, slots)
+        return np.exp(support.log_mass(cycle, differences)).reshape(len(seen), len(hidden))
+
+    letters = "abcd"[: len(moves)]
+    rule = ",".join(f"{letter}z" for letter in letters) + f",z->{letters}"
+    ours = np.einsum(rule, *([factors(np.zeros(slots))] * len(moves)), weights, optimize=True)
+    theirs = np.einsum(rule, *(factors(move) for move in moves), weights, optimize=True)
+    return float(np.abs(np.log(ours) - np.log(theirs)).max())
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@given(data=st.data())
+def test_pattern_neighbours_differ_by_one_periodic_shift_within_epsilon(mechanism, data):
+    """Over five cycles, history included, the whole transcript moves by one vector, and by at most epsilon."""
+    slots = data.draw(st.integers(1, 3))
+    readings, moved, present = data.draw(shifted_populations(slots, 5))
+    query = data.draw(st.sampled_from([Sum(), Weighted([3, 1]), Weighted([-2, 1])]))
+    plan = tiny_plan(slots, "pattern", mechanism, query=query)
+    transcripts = [run(plan, support.small_panel(x, present=present, slots=slots)) for x in (readings, moved)]
+    moves = transcripts[1] - transcripts[0]
+    assert (moves == moves[0]).all()
+    layer = plan.pattern_layer(max(map(abs, getattr(query, "values", (1,)))))
+    assert _norm_loss(layer, moves[0]) <= 1 + SLACK
+
+
+def _norm_loss(layer, move):
+    if layer.name == "laplace":
+        return float(np.abs(move).sum() / float(layer.scale))
+    exact = [[round(layer.multiplier * v) for v in move]]
+    return -float(support.log_cube(exact, layer.sensitivity.ranges, layer.rate)[0])
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pytest.mark.parametrize("slots", [1, 2])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_strong_neighbours_in_the_pattern_stay_within_epsilon(mechanism, slots, data):
+    """A periodic shift: the exact law of all reported cycles changes by at most eps_z."""
+    cycles = 3 if slots == 1 else 2
+    readings, moved, present = data.draw(shifted_populations(slots, 2 + cycles))
+    plan = tiny_plan(slots, "strong", mechanism, variation_bound=1)
+    ours, theirs = (run(plan, support.small_panel(x, present=present, slots=slots)) for x in (readings, moved))
+    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9 if slots == 1 else 4)
+    assert worst <= 1 + SLACK
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pytest.mark.parametrize("slots", [1, 2])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_strong_neighbours_in_one_cycle_stay_within_epsilon(mechanism, slots, data):
+    """One household's readings of one reported cycle replaced: the exact law changes by at most eps_w."""
+    cycles = 3 if slots == 1 else 2
+    readings, present = data.draw(populations(slots, 2 + cycles))
+    moved = readings.copy()
+    cycle = data.draw(st.integers(2, 1 + cycles))
+    new = data.draw(st.lists(st.integers(0, TOP), min_size=slots, max_size=slots))
+    moved[cycle * slots : (cycle + 1) * slots, 0] = new
+    plan = tiny_plan(slots, "strong", mechanism, variation_bound=data.draw(st.sampled_from([None, 1])))
+    ours, theirs = (run(plan, support.small_panel(x, present=present, slots=slots)) for x in (readings, moved))
+    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9 if slots == 1 else 4)
+    assert worst <= 1 + SLACK
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_history_cycle_stays_within_its_bound(mechanism, data):
+    """One household's history cycle replaced: at most the stated bound, with K_i counted from the data."""
+    slots, cycles = 1, 3
+    readings, present = data.draw(populations(slots, 2 + cycles))
+    moved = readings.copy()
+    moved[data.draw(st.integers(0, 1)), 0] = data.draw(st.integers(0, TOP))
+    bound = data.draw(st.sampled_from([None, 1]))
+    plan = tiny_plan(slots, "strong", mechanism, variation_bound=bound)
+    panels = [support.small_panel(x, present=present, slots=slots) for x in (readings, moved)]
+    ours, theirs = (run(plan, panel) for panel in panels)
+    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    history = plan.guarantee().history
+    touched = sum(not present[k, 0] or (bound is not None and bound < TOP) for k in range(2, 2 + cycles))
+    assert worst <= float(history.base.epsilon + touched * history.each.epsilon) + SLACK
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("body", ["cap", "cap_2"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_history_cycle_stays_within_its_bound_when_caps_shrink_vectors(body, data):
+    """Where P is not slot by slot, the bound has the body's diameter added, and the exact law keeps it."""
+    slots = 2
+    readings, present = data.draw(populations(slots, 4))
+    moved = readings.copy()
+    moved[0:2, 0] = data.draw(st.lists(st.integers(0, TOP), min_size=2, max_size=2))
+    plan = tiny_plan(slots, "strong", "laplace", body=Body(high=TOP, **{body: 2}))
+    panels = [support.small_panel(x, present=present, slots=slots) for x in (readings, moved)]
+    ours, theirs = (run(plan, panel) for panel in panels)
+    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 4)
+    history = plan.guarantee().history
+    touched = sum(not present[2 * k : 2 * k + 2, 0].all() for k in (2, 3))
+    assert worst <= float(history.base.epsilon + touched * history.each.epsilon) + SLACK
+
+
+def basis_totals(plan, panel):
+    """What the two basis layers add noise to: the pattern's coefficients, then each cycle's."""
+    seen = []
+
+    def watch(self, totals):
+        seen.append([int(total) for total in totals])
+        return [int(total) for total in totals]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BasisMechanism, "release", watch)
+        support.start(panel, plan).report(panel)
+    return np.array(seen)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_basis_layers_keep_both_promises(data):
+    """A periodic shift moves the pattern's coefficients alone, one cycle its own alone, each within epsilon."""
+    slots, cycles = 4, 5
+    basis = Basis(size=3)
+    plan = tiny_plan(
+        slots,
+        "strong",
+        "basis",
+        basis=basis,
+        cycle_basis=basis,
+        body=Ellipsoid(radius=3, reference=[1] * slots),
+        variation_bound=Ellipsoid(radius=2),
+    )
+    readings, moved, present = data.draw(shifted_populations(slots, cycles))
+    panel = support.small_panel(readings, present=present, slots=slots)
+    ours = basis_totals(plan, panel)
+    theirs = basis_totals(plan, support.small_panel(moved, present=present, slots=slots))
+    assert np.array_equal(ours[1:], theirs[1:])
+    assert _length(plan.pattern_layer(), theirs[0] - ours[0]) <= 1 + SLACK
+    other = readings.copy()
+    other[3 * slots : 4 * slots, 0] = data.draw(st.lists(st.integers(0, TOP), min_size=slots, max_size=slots))
+    theirs = basis_totals(plan, support.small_panel(other, present=present, slots=slots))
+    assert np.array_equal(np.delete(ours, 2, axis=0), np.delete(theirs, 2, axis=0))
+    assert _length(plan.cycle_layer(), theirs[2] - ours[2]) <= 1 + SLACK
+
+
+def _length(layer, move):
+    return math.sqrt(sum(int(v) ** 2 for v in move)) * float(layer.rate)
+
+
+@pytest.mark.usefixtures("silence")
+def test_the_enumeration_is_sharp():
+    """A worst pair attains nearly all of epsilon in both layers, so that half the noise would be caught."""
+    plan = tiny_plan(1, "strong", "laplace", history=1)
+    low, high = np.zeros((4, 2), dtype=int), np.zeros((4, 2), dtype=int)
+    high[:, 0] = TOP
+    ours, theirs = (run(plan, support.small_panel(x, slots=1)) for x in (low, high))
+    halved = plan.with_(epsilon="2", cycle_epsilon="2")
+    promised = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    broken = worst_log_ratio(halved.pattern_layer(), halved.cycle_layer(), theirs - ours, 9)
+    assert 0.9 < promised <= 1 + SLACK
+    assert broken > 1.5
+
+
+@pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize("query", [Share(above=0), Share(above=1), Histogram([0]), Histogram([0, 1])])
+@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@given(data=st.data())
+def test_counting_plans_keep_one_cycle_within_epsilon(query, mechanism, data):
+    """One household's cycle replaced moves that cycle's counts by at most epsilon, and no other cycle's."""
+    slots = data.draw(st.integers(1, 3))
+    readings, present = data.draw(populations(slots, 2))
+    moved = readings.copy()
+    moved[:slots, 0] = data.draw(st.lists(st.integers(0, TOP), min_size=slots, max_size=slots))
+    plan = tiny_plan(slots, "cycle", mechanism, query=query, history=0, min_readings=None)
+    runs = []
+    for x in (readings, moved):
+        panel = support.small_panel(x, present=present, slots=slots)
+        rows = support.start(panel, plan).report(panel)
+        runs.append(np.array([float(row.numerator) for row in rows]).reshape(2, -1))
+    moves = runs[1] - runs[0]
+    assert not moves[1].any()
+    assert _norm_loss(plan.cycle_layer(), moves[0]) <= 1 + SLACK
+
+
+@pytest.mark.usefixtures("silence")
+@settings(max_examples=25)
+@given(data=st.data())
+def test_gaussian_layers_keep_their_concentrated_loss(data):
+    """For discrete Gaussian noise the Renyi divergence of the moved law is at most rho times its order."""
+    readings, moved, present = data.draw(shifted_populations(1, 4))
+    plan = tiny_plan(1, "pattern", "gaussian", delta="0.01")
+    ours, theirs = (run(plan, support.small_panel(x, present=present, slots=1)) for x in (readings, moved))
+    move = (theirs - ours)[0]
+    layer = plan.pattern_layer()
+    points = np.arange(-400, 401)[:, None]
+    p, q = (support.log_mass(layer, points - shift) for shift in (0, move))
+    total = np.log(np.exp(p).sum())
+    for order in (1.5, 2, 4, 16):
+        divergence = np.log(np.exp(order * (p - total) + (1 - order) * (q - total)).sum()) / (order - 1)
+        assert divergence <= float(layer.loss.zcdp) * order + SLACK
+
+
+def test_corollary_1_as_printed_exceeds_its_claim_and_the_repair_does_not():
+    """Only the first cycle changes: enumerated, the printed mechanism's loss passes epsilon, the repair's never."""
+    epsilon, df = 1.0, 2
+    first_scale, later_scale = 2 * df / epsilon, df / epsilon
+    seen = np.arange(-9, 10)
+    later = np.arange(-12, 13)
+
+    def laplace(v, scale):
+        mass = np.exp(-np.abs(v) / scale)
+        return mass * math.tanh(1 / (2 * scale))
+
+    # As printed, T = 1: given y_1, each later report is y_1 - w_1 + w_k + noise; w_1 moves by df.
+    printed = [
+        np.log(laplace(seen, first_scale) / laplace(seen - df, first_scale)).max()
+        + (cycles - 1) * np.log(laplace(later, later_scale) / laplace(later + df, later_scale)).max()
+        for cycles in (1, 2, 3)
+    ]
+    assert printed[0] <= epsilon + SLACK
+    assert printed[1] > epsilon + 0.4
+    assert printed[2] > 2 * epsilon
+    plan = tiny_plan(1, "strong", "laplace", history=1)
+    moves = np.array([[df], [0], [0]])
+    assert worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), moves, 9) <= epsilon + SLACK

@@ -1,0 +1,74 @@
+import pytest
+
+import support
+from diurnal import Basis, Body, Ellipsoid, Share
+from diurnal.promise.guarantee import LIMITS, NEIGHBOURS
+
+
+def guarantee(**more):
+    return support.plan_for(support.town(), **more).guarantee()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"level": "pattern"},
+        {"level": "strong", "cycle_mechanism": "cube"},
+        {"level": "cycle", "query": Share(above=3), "history": 0},
+    ],
+    ids=lambda f: f["level"],
+)
+def test_a_guarantee_is_never_said_in_part(fields):
+    """Its words hold every neighbour, epsilon, assumption and limit of its level."""
+    promise = guarantee(**fields)
+    words = str(promise)
+    for part in (*NEIGHBOURS[promise.level], *promise.assumptions, *LIMITS[promise.level], "epsilon = 1"):
+        assert part in words
+
+
+def test_numbers_and_words_agree_on_gaussian_noise():
+    """A Gaussian plan states epsilon, delta and zCDP, and its epsilon is at most the plan's."""
+    promise = guarantee(level="strong", mechanism="gaussian", cycle_mechanism="gaussian", delta="1e-6")
+    numbers = promise.numbers()
+    assert float(numbers["epsilon"]) <= 1
+    assert numbers["delta"] == "0.000001"
+    assert float(numbers["zcdp"]) == pytest.approx(0.02436, abs=1e-5)
+    assert numbers["zcdp"] in str(promise)
+
+
+def test_the_history_bound_is_the_formula():
+    """With cube in both layers: eps_z d/D_z, and eps_w d/D_w more for each cycle touched, d = ceil(R_x/k_min)."""
+    promise = guarantee(
+        level="strong", mechanism="cube", cycle_mechanism="cube", variation_bound=20, history=8, horizon=10
+    )
+    assert promise.history.base.epsilon == pytest.approx(25 / 100)
+    assert promise.history.each.epsilon == pytest.approx(25 / 40)
+    assert float(promise.numbers()["history_epsilon_at_horizon"]) == pytest.approx(0.25 + 10 * 0.625)
+
+
+def test_a_basis_layer_says_that_history_is_not_covered():
+    """Either layer a basis: no bound for the history, and the words say so."""
+    promise = guarantee(
+        level="strong",
+        mechanism="basis",
+        basis=Basis(size=3),
+        body=Ellipsoid(radius=100),
+        cycle_mechanism="cube",
+    )
+    assert promise.history is None
+    assert "not covered" in str(promise)
+
+
+def test_a_slot_that_cannot_move_leaves_history_uncovered_by_cube():
+    """A slot of range zero gets no cube noise, so a history cycle has no bound; Laplace noise still has one."""
+    body = Body(high=[100, 100, 0, 100])
+    cube = guarantee(level="strong", mechanism="cube", cycle_mechanism="cube", body=body)
+    laplace = guarantee(level="strong", mechanism="laplace", cycle_mechanism="cube", body=body)
+    assert cube.history is None
+    assert laplace.history is not None
+
+
+def test_groups_cost_what_one_costs():
+    """A grouped plan says that its groups share no household and no cost."""
+    promise = support.plan_for(support.town(), groups="side").guarantee()
+    assert "the groups together cost what one costs" in str(promise)

@@ -1,0 +1,246 @@
+"""One contract for every mechanism, for light and heavy households."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import support
+from diurnal import Basis, Body, Ellipsoid
+from diurnal.errors import LimitError, PlanError
+from diurnal.promise.body import counting_sensitivity
+from diurnal.promise.mechanisms import BasisMechanism, Cube, Gaussian, Laplace
+
+EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
+BODY = Body(high=300)
+ROUND = Body(high=300, cap=700, cap_2=400)
+SIGNED = Body(low=-200, high=300, cap=500, cap_2=300, reference=[50] * 8)
+UNEVEN = Body(high=[300, 200, 0, 100, 300, 10, 1, 250])
+
+
+def slot_mechanism(kind, body, weight):
+    more = {"delta": DELTA} if kind is Gaussian else {}
+    return kind(body.sensitivity(8), weight=weight, epsilon=EPSILON, body=body, **more)
+
+
+def basis_mechanism(body, weight, noise="l2-norm", kind="fourier", size=5):
+    return BasisMechanism(
+        Basis(kind=kind, size=size, noise=noise),
+        body,
+        slots=8,
+        magnitude=5000,
+        weight=weight,
+        epsilon=EPSILON,
+        delta=DELTA,
+    )
+
+
+MECHANISMS = {
+    f"{kind.name}, {name} body": lambda weight, kind=kind, body=body: slot_mechanism(kind, body, weight)
+    for kind in (Laplace, Cube, Gaussian)
+    for name, body in {"plain": BODY, "round": ROUND, "signed": SIGNED, "uneven": UNEVEN}.items()
+}
+MECHANISMS |= {
+    f"basis, {noise} noise, {name} body": lambda weight, noise=noise, body=body: basis_mechanism(
+        body, weight, noise
+    )
+    for noise in ("l2-norm", "laplace", "gaussian")
+    for name, body in {
+        "round": ROUND,
+        "ellipsoid": Ellipsoid(radius=250, reference=[60] * 8, weighting="harmonic"),
+        "ball": Ellipsoid(radius=250),
+    }.items()
+}
+MECHANISMS["basis, cosine"] = lambda weight: basis_mechanism(ROUND, weight, kind="cosine")
+MECHANISMS["basis, every coefficient"] = lambda weight: basis_mechanism(ROUND, weight, size=8)
+
+everyone = pytest.mark.parametrize("name", MECHANISMS)
+weights = pytest.mark.parametrize("weight", [1, 7])
+
+
+def loss_of_move(mechanism, move):
+    """The worst loss when totals move by a vector: the noise's own norm of it, written apart from the mechanism."""
+    moved = [mechanism.weight * mechanism.multiplier * int(v) for v in move]
+    if mechanism.name == "laplace":
+        return float(sum(map(abs, moved)) / mechanism.scale)
+    if mechanism.name == "gaussian":
+        return float(sum(v * v for v in moved) / (2 * mechanism.scale**2))
+    if mechanism.name == "cube":
+        return -float(support.log_cube([moved], mechanism.sensitivity.ranges, mechanism.rate)[0])
+    length = math.sqrt(sum(v * v for v in moved)) * float(mechanism.rate)
+    if mechanism.basis.noise == "laplace":
+        return float(sum(map(abs, moved)) * mechanism.rate)
+    return length**2 / 2 if mechanism.basis.noise == "gaussian" else length
+
+
+def adversaries(mechanism):
+    """Contributions of households at corners, in random directions and at the ends of what may be given."""
+    rng = np.random.default_rng(7)
+    ends = 300 if isinstance(mechanism, BasisMechanism) else 2**30
+    corners = rng.choice([-ends, -1, 0, 1, 300, ends], size=(8, 150))
+    waves = np.rint(5000 * np.cos(2 * np.pi * np.outer(np.arange(8), np.arange(1, 9)) / 8)).astype(np.int64)
+    spikes = 5000 * np.eye(8, dtype=np.int64)
+    given = np.concatenate([corners, waves, -waves, spikes, -spikes], axis=1)
+    return mechanism.contribute(given).T
+
+
+@everyone
+@weights
+def test_no_household_moves_the_totals_by_more_than_the_promise(name, weight):
+    """Any two contributions, times the heaviest weight, differ by at most the stated loss in the noise's norm."""
+    mechanism = MECHANISMS[name](weight)
+    promised = float(mechanism.loss.epsilon or mechanism.loss.zcdp)
+    contributions = adversaries(mechanism)
+    worst = max(loss_of_move(mechanism, a - b) for a, b in itertools.product(contributions[::3], contributions))
+    assert worst <= promised * (1 + 1e-9)
+    assert worst > 0.02 * promised  # the adversary is not asleep
+
+
+def test_a_sensitivity_understated_by_a_tenth_is_caught():
+    """The same adversaries find a mechanism whose body is 10 % wider than its noise was made for."""
+    for kind in (Laplace, Cube, Gaussian):
+        mechanism = slot_mechanism(kind, Body(high=270), 1)
+        mechanism.body = BODY
+        contributions = adversaries(mechanism)
+        promised = float(mechanism.loss.epsilon or mechanism.loss.zcdp)
+        assert max(loss_of_move(mechanism, a - b) for a in contributions for b in contributions) > promised
+    narrow = basis_mechanism(Ellipsoid(radius=225), 1)
+    narrow.body = Ellipsoid(radius=250)
+    contributions = adversaries(narrow)
+    assert max(loss_of_move(narrow, a - b) for a in contributions for b in contributions) > 1
+
+
+@everyone
+def test_a_release_is_totals_plus_noise(name, monkeypatch):
+    """What is released is the totals times the multiplier plus one whole noise vector, in integers."""
+    mechanism = MECHANISMS[name](1)
+    totals = list(range(1000, 1000 + mechanism.dimension))
+    noise = list(range(5, 5 + mechanism.dimension))
+    monkeypatch.setattr(type(mechanism), "noise", lambda self: noise)
+    released = mechanism.release(totals)
+    assert released == [mechanism.multiplier * t + v for t, v in zip(totals, noise, strict=True)]
+    assert all(type(value) is int for value in released + mechanism.to_slots(released))
+
+
+@everyone
+def test_contributions_are_integers_within_the_stated_magnitude(name):
+    """Contributions are 64-bit integers whose size the mechanism states beforehand."""
+    mechanism = MECHANISMS[name](1)
+    contributions = adversaries(mechanism)
+    assert contributions.dtype == np.int64
+    assert np.abs(contributions).max() <= mechanism.magnitude
+
+
+@everyone
+def test_predicted_deviations_are_the_drawn_ones(name):
+    """Noise brought to the slots has the predicted variance, of a slot and of a total, within sampling error."""
+    mechanism = MECHANISMS[name](1)
+    draws = 1200
+    drawn = np.array([mechanism.to_slots(mechanism.noise()) for _ in range(draws)], dtype=float)
+    drawn /= mechanism.multiplier
+    for direction in (np.eye(8)[0], np.ones(8)):
+        measured = float(((drawn @ direction) ** 2).mean())
+        assert measured == pytest.approx(mechanism.variance(direction), rel=0.35, abs=0.2)
+
+
+def test_cube_is_2_38_times_below_laplace_at_a_day():
+    """At T = 48 and a plain range the predicted deviations of Laplace and cube differ by 2.38."""
+    sensitivity = Body(high=3000).sensitivity(48)
+    laplace = Laplace(sensitivity, weight=1, epsilon=EPSILON)
+    cube = Cube(sensitivity, weight=1, epsilon=EPSILON)
+    assert laplace.standard_deviation(48) / cube.standard_deviation(48) == pytest.approx(2.38, abs=0.01)
+
+
+def test_gaussian_noise_at_a_coefficient():
+    """At epsilon 1 and delta 1e-6 OpenDP's conversion needs 4.53 D_2, below the simple formula's 5.3."""
+    sensitivity = Body(high=3000).sensitivity(1)
+    gaussian = Gaussian(sensitivity, weight=1, epsilon=EPSILON, delta=DELTA)
+    assert float(gaussian.scale) / 3000 == pytest.approx(4.53, abs=0.01)
+
+
+def test_small_totals_are_multiplied_before_cube_noise():
+    """Counts, whose range is 1, are refined by a public integer, and the promise stays the same."""
+    cube = Cube(counting_sensitivity(48, 1), weight=1, epsilon=EPSILON)
+    assert cube.multiplier == 24
+    assert loss_of_move(cube, [1] * 48) == pytest.approx(1)
+    assert cube.standard_deviation(48) == pytest.approx(math.sqrt(49 * 50 / 3), rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["fourier", "cosine"])
+@pytest.mark.parametrize("slots", [1, 2, 7, 8, 48])
+def test_bases_are_orthonormal(kind, slots):
+    """The rows of a basis of any size are orthonormal, and all of them span everything."""
+    rows = Basis(kind=kind, size=slots, noise="laplace").rows(slots)
+    assert np.allclose(rows @ rows.T, np.eye(slots))
+
+
+def test_every_coefficient_brings_the_slots_back():
+    """A basis of T coefficients drops nothing: slots come back to the unit from their integer coefficients."""
+    mechanism = basis_mechanism(Body(high=300), 1, noise="laplace", size=8)
+    vectors = np.random.default_rng(2).integers(0, 300, size=(8, 50))
+    totals = mechanism.contribute(vectors).sum(axis=1).tolist()
+    assert np.abs(np.array(mechanism.to_slots(totals)) - vectors.sum(axis=1)).max() <= 8
+
+
+def test_the_bias_is_what_the_basis_drops():
+    """The predicted bias of a reference is what its slots lose on the way through the coefficients."""
+    mechanism = basis_mechanism(Body(high=3000), 1, size=3)
+    reference = np.array([0, 100, 900, 100, 0, 50, 700, 20])
+    came_back = np.array(mechanism.to_slots(mechanism.contribute(reference[:, None]).sum(axis=1).tolist()))
+    assert np.allclose(came_back - reference, mechanism.bias(reference.astype(float)), atol=1)
+
+
+def test_the_dropped_part_never_reaches_a_release():
+    """A household that uses only frequencies the basis drops leaves the coefficients as they were."""
+    mechanism = basis_mechanism(Ellipsoid(radius=250), 1, size=3)
+    high = np.rint(1000 * np.cos(np.pi * np.arange(8))).astype(np.int64)[:, None]
+    assert np.array_equal(mechanism.contribute(high), mechanism.contribute(np.zeros_like(high)))
+
+
+def test_coefficients_beyond_64_bits_are_refused():
+    """Readings too large for exact coefficients raise a LimitError that asks for a coarser unit."""
+    with pytest.raises(LimitError, match="coarser unit"):
+        BasisMechanism(Basis(), Body(high=300), slots=48, magnitude=2**30, weight=1, epsilon=EPSILON)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"size": 0}, {"size": 18}, {"size": 1.5}, {"kind": "wavelet"}, {"noise": "pink"}],
+)
+def test_a_basis_that_cannot_be_is_refused(wrong):
+    """No coefficients, too many for l2-norm noise, unknown kinds and noises raise a PlanError."""
+    with pytest.raises(PlanError):
+        Basis(**wrong)
+
+
+def test_a_radius_beyond_reach_changes_nothing():
+    """A ball wider than any vector leaves coefficients as they are, however wide it is."""
+    vectors = np.random.default_rng(3).integers(-4000, 4000, size=(8, 50))
+    wide, wider = (basis_mechanism(Ellipsoid(radius=radius), 1) for radius in (10**5, 10**15))
+    assert np.array_equal(wide.contribute(vectors), wider.contribute(vectors))
+    assert np.array_equal(wide.contribute(vectors), wide.matrix @ vectors)
+
+
+@pytest.mark.parametrize("weight", [1, 2, 4, 5, 100])
+@pytest.mark.parametrize("ranges", [(8, *[7] * 47), (5, 4, 3), (9, 9)])
+def test_the_loss_of_a_shift_holds_for_every_weight(weight, ranges):
+    """The stated loss of a shift is at least the noise's norm of it, whatever the household's weight."""
+    body = Body(high=list(ranges))
+    for kind in (Laplace, Cube, Gaussian):
+        more = {"delta": DELTA} if kind is Gaussian else {}
+        sensitivity = body.sensitivity(len(ranges))
+        light, heavy = (kind(sensitivity, weight=w, epsilon=Fraction(2), **more) for w in (1, weight))
+        for d in (1, 2, 3):
+            stated = light.loss_of_shift([d] * len(ranges))
+            assert loss_of_move(heavy, [d] * len(ranges)) <= float(stated.epsilon or stated.zcdp) * (1 + 1e-9)
+
+
+def test_a_contribution_outside_its_body_stops_everything(monkeypatch):
+    """If a projection were wrong, nothing would be released: the check is no assert that -O takes away."""
+    from diurnal.promise import body
+
+    monkeypatch.setattr(body, "shrink", lambda vectors, sizes, limit: vectors)
+    with pytest.raises(AssertionError, match="left its body"):
+        ROUND.project(np.full((8, 1), 300))

@@ -1,0 +1,130 @@
+"""What several tests need: small panels, neighbours, exact mass functions, minimal readers of the real data."""
+
+import csv
+import datetime
+import gzip
+import itertools
+
+import numpy as np
+
+from diurnal import Budget, Curator, Grid, Panel, Plan
+
+ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
+"""A budget that never refuses, for tests of something else."""
+
+
+def small_panel(readings, *, present=None, slots=2, **more) -> Panel:
+    """A panel on a grid of few slots."""
+    return Panel.from_array(readings, present=present, grid=Grid(slots=slots), **more)
+
+
+def town(*, n=40, cycles=12, slots=4, seed=1, high=100, groups=None, first_step=0) -> Panel:
+    """Made-up readings with a profile for each household."""
+    rng = np.random.default_rng(seed)
+    profile = rng.integers(0, high // 2, size=(slots, n))
+    moves = rng.integers(0, high // 2, size=(cycles, slots, n))
+    return small_panel((profile + moves).reshape(-1, n), slots=slots, groups=groups, first_step=first_step)
+
+
+def plan_for(panel: Panel, **more) -> Plan:
+    """A plan for a small panel; pattern mode with Laplace noise unless said otherwise."""
+    fields = {
+        "grid": panel.grid,
+        "domain": (0, 100),
+        "history": 4,
+        "epsilon": "1",
+        "level": "pattern",
+        "mechanism": "laplace",
+        "minimum_group": 1,
+    }
+    return Plan(**{**fields, **more})
+
+
+def start(panel: Panel, plan: Plan, *, budget: Budget = ROOMY):
+    """Start a plan on the first cycles of a panel, in a store of its own."""
+    return Curator.in_memory(budget).start(plan, history=panel.first(plan.history))
+
+
+def numerators(rows) -> list:
+    """The exact sums of rows."""
+    return [row.numerator for row in rows]
+
+
+# Exact mass functions, written apart from the samplers they judge. All are logarithms, not normalised.
+
+
+def log_laplace(v, scale):
+    return -np.abs(np.asarray(v)).sum(axis=-1) / float(scale)
+
+
+def log_gaussian(v, scale):
+    return -(np.asarray(v) ** 2).sum(axis=-1) / (2 * float(scale) ** 2)
+
+
+def log_cube(v, ranges, rate):
+    """K(v) is the largest over s of the least r with |v_s| <= floor(r * ranges_s / widest)."""
+    sizes, widths, widest = np.abs(np.asarray(v, dtype=np.int64)), np.array(ranges), max(ranges)
+    levels = -(-sizes * widest // np.maximum(widths, 1)).astype(float)
+    levels[:, widths == 0] = np.where(sizes[:, widths == 0] == 0, 0, np.inf)
+    return -float(rate) * levels.max(axis=1)
+
+
+def log_l2(v, rate):
+    return -float(rate) * np.sqrt((np.asarray(v) ** 2).sum(axis=-1))
+
+
+def grid_points(dimension, reach):
+    """Every integer vector with components up to `reach`."""
+    return np.array(list(itertools.product(range(-reach, reach + 1), repeat=dimension)))
+
+
+def log_mass(mechanism, v):
+    """The logarithm of a mechanism's noise mass at vectors in units of 1/multiplier."""
+    if mechanism.name == "laplace":
+        return log_laplace(v, mechanism.scale)
+    if mechanism.name == "gaussian":
+        return log_gaussian(v, mechanism.scale)
+    if mechanism.name == "cube":
+        return log_cube(v, mechanism.sensitivity.ranges, mechanism.rate)
+    if mechanism.basis.noise == "l2-norm":
+        return log_l2(v, mechanism.rate)
+    scale = 1 / mechanism.rate
+    return log_laplace(v, scale) if mechanism.basis.noise == "laplace" else log_gaussian(v, scale)
+
+
+# Minimal readers of the real data.
+
+
+def read_ausgrid(*paths, anchor) -> Panel:
+    days = {}
+    for path in paths:
+        with gzip.open(path, "rt") as file:
+            next(file)
+            next(file)
+            for row in csv.reader(file):
+                if row[3] in ("GC", "CL"):
+                    values = np.array([round(float(cell) * 1000) for cell in row[5:53]])
+                    key = (_day(row[4]), int(row[0]))
+                    days[key] = days.get(key, 0) + values
+    dates = sorted({date for date, _ in days})
+    homes = sorted({home for _, home in days})
+    blocks = [np.stack([days[date, home] for home in homes], axis=1) for date in dates]
+    return Panel.from_array(
+        np.concatenate(blocks),
+        households=[str(home) for home in homes],
+        grid=Grid(zone="Australia/Sydney", anchor=anchor),
+    )
+
+
+def _day(text):
+    form = "%d/%m/%Y" if "/" in text else "%d-%b-%y"
+    return datetime.datetime.strptime(text, form).date()
+
+
+def read_edrp(path) -> Panel:
+    with gzip.open(path, "rt") as file:
+        rows = csv.reader(file)
+        next(rows)
+        values = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    whole = len(values) // 48 * 48
+    return Panel.from_array(np.rint(values[:whole] * 1000).astype(np.int64))
