@@ -24,8 +24,9 @@ Example:
     480
 """
 
-from diurnal.curator.curator import Curator, Stream
+from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
+from diurnal.curator.stream import Stream
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import (
     choose,

@@ -92,7 +92,8 @@ def _span_variance(plan: Plan, pattern: Mechanism | None, cycle: Mechanism | Non
 
 def _first_cells(plan: Plan, cells: int) -> Floats:
     """Picks one of a histogram's bins in every slot."""
-    return (np.arange(plan.grid.slots * cells) % cells == 0).astype(float)
+    picked: Floats = (np.arange(plan.grid.slots * cells) % cells == 0).astype(float)
+    return picked
 
 
 class _Bias:
@@ -160,7 +161,8 @@ def _open_bias(
 def _dropped(layer: Mechanism, vectors: Any) -> Floats:
     """The mean over households of what a mechanism keeps of a vector, less the vector."""
     kept = layer.to_slots([int(v) for v in layer.contribute(vectors).sum(axis=1)])
-    return (np.array(kept, dtype=float) / layer.multiplier - vectors.sum(axis=1)) / vectors.shape[1]
+    dropped: Floats = (np.array(kept, dtype=float) / layer.multiplier - vectors.sum(axis=1)) / vectors.shape[1]
+    return dropped
 
 
 def _heaviest(plan: Plan) -> int:

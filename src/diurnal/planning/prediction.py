@@ -130,4 +130,6 @@ def short(value: float) -> str:
     """A number in four digits."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}"
-    return f"{value:.4g}" if abs(value) < 10**5 else f"{value:.2e}"
+    if abs(value) < 1000:
+        return f"{value:.4g}"
+    return f"{float(f'{value:.4g}'):,.0f}" if abs(value) < 10**7 else f"{value:.3g}"

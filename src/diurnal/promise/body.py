@@ -252,7 +252,8 @@ def shrink(vectors: Integers, sizes: Integers, limit: int) -> Integers:
     """Scale the columns whose size is above the limit down to it, truncating towards zero."""
     scale = np.maximum(sizes, limit)
     # What is truncated is the absolute value: floor division would round negatives away from zero.
-    return np.sign(vectors) * (np.abs(vectors) * limit // np.maximum(scale, 1))
+    shrunk: Integers = np.sign(vectors) * (np.abs(vectors) * limit // np.maximum(scale, 1))
+    return shrunk
 
 
 def _integers(value: Any, name: str) -> int | tuple[int, ...]:

@@ -112,8 +112,10 @@ def _measurement(kind: str, scale: float) -> Callable[[list[int]], list[int]]:
     # Said in full: OpenDP takes a plain `int` for 32 bits, and noise that does not fit is cut off there.
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     if kind == "laplace":
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+        made: Callable[[list[int]], list[int]] = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+    else:
+        made = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+    return made
 
 
 def _words(size: int) -> npt.NDArray[np.uint64]:

@@ -125,7 +125,8 @@ def profiles(
         value = np.floor_divide(total, np.maximum(count, 1))
     else:
         value = np.where(marks, cycles, np.iinfo(np.int64).max).min(axis=0)
-    return np.where(known, value, 0), known
+    # A slot's row is read at every step: keep its households next to each other in memory.
+    return np.ascontiguousarray(np.where(known, value, 0)), np.ascontiguousarray(known)
 
 
 def variation_sums(
@@ -170,7 +171,7 @@ def variation_sums(
             if bound is not None:
                 np.clip(moves, -bound, bound, out=moves)
             if marks.all():
-                used[tile, which] += np.diff(inner, append=width)
+                used[tile, which] += np.append(inner[1:], width) - inner
             else:
                 moves *= marks
                 used[tile, which] += np.add.reduceat(marks, inner, axis=1, dtype=np.int64)

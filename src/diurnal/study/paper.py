@@ -30,7 +30,7 @@ def theorem_1(readings: Integers, profile: Integers, noise: Integers) -> Integer
     """
     slots = len(noise)
     variation = _variation_sums(readings, profile)
-    reports = readings.sum(axis=1)
+    reports: Integers = readings.sum(axis=1)
     reports[:slots] += noise
     for step in range(slots, len(reports)):
         slot = step % slots
@@ -64,7 +64,8 @@ def two_layers(readings: Integers, pattern: Integers, cycles: Integers) -> Integ
         variations in any one cycle (theory 3).
     """
     repeated = np.tile(pattern, len(cycles))
-    return readings.sum(axis=1) + repeated + cycles.reshape(-1)
+    reports: Integers = readings.sum(axis=1) + repeated + cycles.reshape(-1)
+    return reports
 
 
 def corollary_1_loss(*, cycles: int, epsilon: float, df_z: float, df_w: float) -> float:

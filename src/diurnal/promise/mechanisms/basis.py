@@ -176,7 +176,8 @@ class BasisMechanism(Mechanism):
     def bias(self, reference: Floats) -> Floats:
         coefficients = self.matrix @ reference
         kept = self.matrix.T @ (coefficients / (self.matrix.astype(float) ** 2).sum(axis=1))
-        return kept - reference
+        dropped: Floats = kept - reference
+        return dropped
 
     def _diameter_square(self, l2_square: int | None) -> int:
         if isinstance(self.body, Ellipsoid):
