@@ -346,6 +346,8 @@ def test_many_threads_see_one_stream():
         (PlanError, lambda p, one: (one, p.first(3))),
         (PlanError, lambda p, one: (one, p.between(1, 17))),
         (PlanError, lambda p, one: (one.with_(roster="another"), p.first(4))),
+        (PlanError, lambda p, one: (one.with_(calendar="another"), p.first(4))),
+        (PlanError, lambda p, one: (one.with_(first_cycle=1), p.first(4))),
         (ReadingsError, lambda p, one: (one.with_(groups="suburb"), p.first(4))),
         (QueryError, lambda p, one: (one.with_(query=dn.Weighted([1, 2])), p.first(4))),
         (LimitError, lambda p, one: (one.with_(query=dn.Weighted([2**60] * 40)), p.first(4))),

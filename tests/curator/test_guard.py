@@ -85,13 +85,17 @@ def test_partitions_whose_refinement_is_large_enough_are_allowed():
 
 
 def test_a_successor_after_the_last_step_may_leave_a_household_out():
-    """Stopped, and with history after its end, a plan may be followed by one without the leaver."""
+    """Stopped, a plan may be followed by one without the leaver, which reports from the next step on, even if
+    its history was reported before.
+    """
     panel, city = support.town(cycles=16), curator()
     first = begin(city, panel)
     first.report(panel.between(0, 32))
-    assert first.stop() == 32
     successor = support.plan_for(panel, minimum_group=5)
-    stream = city.start(successor, history=panel.without(["7"]).between(32, 48))
+    with pytest.raises(DifferencingError):
+        city.start(successor, history=panel.without(["7"]).between(16, 32))
+    assert first.stop() == 32
+    stream = city.start(successor, history=panel.without(["7"]).between(16, 32))
     assert min(row.step for row in stream.report(panel.without(["7"]))) == 32
 
 
@@ -116,6 +120,15 @@ def test_a_pattern_plan_s_history_counts_as_spoken_about():
     with pytest.raises(OverlapError):
         city.start(pattern, history=panel.between(28, 44))
     city.start(pattern, history=panel.between(32, 48))
+
+
+def test_disjoint_rosters_do_not_silence_each_other(silence):
+    """Two pattern plans over different households report the same steps in full."""
+    panel, city = support.town(), curator()
+    halves = [panel.without(map(str, range(20))), panel.without(map(str, range(20, 40)))]
+    for half in halves:
+        stream = begin(city, half, query=dn.Sum())
+        assert support.numerators(stream.report(half)) == half.readings.sum(axis=1).tolist()
 
 
 def test_pattern_and_strong_may_have_different_households():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Curator:
             record = _prepare(bound, history)
             others = self._store.records()
             guard.check_population(record, others)
+            record = replace(record, first_step=guard.first_step(record, others))
             guard.check_groups(record)
             guard.check_overlap(record, others)
             guard.check_differencing(record, others)
@@ -97,15 +99,19 @@ def _bind(plan: Plan, history: Panel) -> Plan:
         )
     if plan.groups is not None:
         history.members(plan.groups)
-    roster = history.roster(plan.groups)
-    if plan.roster not in (None, roster):
-        raise PlanError(
-            "The plan is for another roster than the history's.",
-            hint="Write a new plan for these households: a new roster is a new plan with its own epsilon.",
-        )
-    calendar = hashlib.sha256(json.dumps(sorted(history.calendar)).encode()).hexdigest()
-    filled = plan.with_(roster=roster, calendar=calendar, first_cycle=history.first_step // plan.grid.slots)
-    return choose(filled, history.shape_by(plan.groups))
+    facts: dict[str, Any] = {
+        "roster": history.roster(plan.groups),
+        "calendar": hashlib.sha256(json.dumps(sorted(history.calendar)).encode()).hexdigest(),
+        "first_cycle": history.first_step // plan.grid.slots,
+    }
+    for name, fact in facts.items():
+        if getattr(plan, name) not in (None, fact):
+            raise PlanError(
+                f"The plan is for another {name.replace('_', ' ')} than the history's.",
+                hint="Leave it out to take the history's. A new roster or season is a new plan with its own "
+                "epsilon.",
+            )
+    return choose(plan.with_(**facts), history.shape_by(plan.groups))
 
 
 def _prepare(plan: Plan, history: Panel) -> StreamRecord:
@@ -130,6 +136,7 @@ def _prepare(plan: Plan, history: Panel) -> StreamRecord:
         atoms=atoms,
         profile=profile,
         known=known,
+        first_step=history.first_step,
     )
 
 
@@ -166,10 +173,9 @@ def _release(record: StreamRecord) -> StreamRecord:
     if plan.level == "cycle":
         return record
     stand_in = np.where(record.known, record.profile, plan.default_reading)
-    groups = []
-    for index, group in enumerate(record.groups):
-        layer = plan.pattern_layer(group.weight)
-        assert layer is not None
-        noisy = released(layer, stand_in, record.atoms, index)
-        groups.append(replace(group, noisy_profile=tuple(noisy)))
+    layers = [plan.pattern_layer(group.weight) for group in record.groups]
+    noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
+    groups = [
+        replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
+    ]
     return replace(record, groups=tuple(groups))

@@ -6,6 +6,7 @@
   counting plans, which do not protect the periodic component, never stand beside plans that do.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_budget`: every plan a household is in adds up.
+- `first_step`: where a successor in pattern mode begins: after what a stopped plan has reported.
 - `silent_steps`: while reporting, the steps where a pattern plan may only say its noisy profile, because an
   earlier plan has spoken about them and the two together would say too much.
 """
@@ -63,10 +64,10 @@ def check_groups(record: StreamRecord) -> None:
 def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse plans that may not stand beside one that has been started."""
     for other in others:
-        if not _members(record) & _members(other):
+        if not members(record) & members(other):
             continue
         levels = {record.plan.level, other.plan.level}
-        if levels == {"pattern", "strong"} and _overlap(record, other):
+        if levels == {"pattern", "strong"} and _overlap(record.speaks_about(), other.speaks_about()):
             raise OverlapError(
                 f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan "
                 "at the same steps; exact variations would void the strong promise.",
@@ -84,13 +85,31 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
     """Refuse a pattern plan whose sums, with those of the others, are about too few households."""
     if record.plan.level != "pattern":
         return
-    beside = [other for other in others if other.plan.level == "pattern" and _overlap(record, other)]
+    beside = [
+        other for other in others if other.plan.level == "pattern" and _overlap(record.reports(), other.reports())
+    ]
     if not beside:
         return
     everybody = sorted(set(record.households).union(*(other.households for other in beside)))
     weights = np.vstack([_weights(each, everybody) for each in (record, *beside)])
     minimum = max(each.plan.minimum_group for each in (record, *beside))
     _check_atoms(Atoms.of(weights), minimum, f"this plan and {len(beside)} running one(s) together")
+
+
+def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
+    """The first step a plan may report.
+
+    In strong mode the history is never reported. In pattern mode it is, except for steps that a stopped plan
+    over some of the households has reported: a successor never reports a step again (theory 4.5).
+    """
+    if record.plan.level == "strong":
+        return record.history_start + record.plan.history * record.plan.grid.slots
+    ends = [
+        other.end
+        for other in others
+        if other.end is not None and other.plan.level == record.plan.level and members(other) & members(record)
+    ]
+    return max([record.history_start, *ends])
 
 
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
@@ -138,7 +157,7 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     would come out as a difference of two reports), or the two plans together would give away the sum of too
     few households.
     """
-    others = [other for other in store.records() if other.key != record.key and other.plan.level == "pattern"]
+    others = _connected(record, [other for other in store.records() if other.plan.level == "pattern"])
     published = {other.key: store.rows(other.key, panel.steps) for other in others}
     silent = np.zeros(panel.n_steps, dtype=bool)
     for step in sorted(set().union(*published.values())):
@@ -156,6 +175,20 @@ def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
     sums, used = variation_sums(panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
     enough = used >= record.plan.minimum_group
     return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
+    """The plans that share a household with a plan, or with one that does, and so on.
+
+    Sums of two plans that have no household in common still tell more than each alone beside a third one.
+    """
+    reached, known = members(record), [record.key]
+    found: list[StreamRecord] = []
+    while more := [other for other in others if other.key not in known and members(other) & reached]:
+        found += more
+        known += [other.key for other in more]
+        reached = reached.union(*(members(other) for other in more))
+    return found
 
 
 def _compatible(record: StreamRecord, earlier: Sequence[tuple[StreamRecord, Sequence[Report]]], row: Panel) -> bool:
@@ -220,23 +253,23 @@ def _spread(record: StreamRecord, weights: Integers, everybody: Sequence[str]) -
     return spread
 
 
-def _members(record: StreamRecord) -> set[str]:
+def members(record: StreamRecord) -> set[str]:
+    """The households whose readings a plan uses: those with a weight."""
     return {record.households[i] for i in record.atoms.order}
 
 
-def _overlap(one: StreamRecord, other: StreamRecord) -> bool:
-    (a, b), (c, d) = one.covers(), other.covers()
-    return a < d and c < b
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 def _past_losses(
     record: StreamRecord, others: Sequence[StreamRecord], loss: Callable[[StreamRecord], Loss]
 ) -> list[Loss]:
     """What the households of a plan have lost so far: one entry for each set of plans they were in."""
-    ours = sorted(_members(record))
+    ours = sorted(members(record))
     if not others:
         return [NOTHING]
-    member = [_members(other) for other in others]
+    member = [members(other) for other in others]
     sets = {tuple(name in each for each in member) for name in ours}
     return [
         sum((loss(other) for other, inside in zip(others, one, strict=True) if inside), NOTHING) for one in sets

@@ -53,6 +53,8 @@ class StreamRecord:
     """zhat, in the order of the atoms. Private."""
     known: Marks = field(repr=False)
     """Where zhat is known. Private."""
+    first_step: int
+    """The first step it may report: after the history in strong mode, after a predecessor in pattern mode."""
     end: int | None = None
     """The step at which it was stopped."""
 
@@ -67,14 +69,17 @@ class StreamRecord:
         return (self.plan.first_cycle or 0) * self.plan.grid.slots
 
     @property
-    def first_step(self) -> int:
-        """The first step it may report: in strong mode the first after the history."""
-        skipped = self.plan.history if self.plan.level == "strong" else 0
-        return self.history_start + skipped * self.plan.grid.slots
+    def last(self) -> float:
+        """The step before which its reports end; infinite while it runs."""
+        return float("inf") if self.end is None else self.end
 
-    def covers(self) -> tuple[int, float]:
-        """The steps it speaks about, from and up to; a pattern plan's history included."""
-        return self.first_step, float("inf") if self.end is None else self.end
+    def reports(self) -> tuple[float, float]:
+        """The steps it reports, from and up to."""
+        return self.first_step, self.last
+
+    def speaks_about(self) -> tuple[float, float]:
+        """The steps whose readings its reports show: a pattern plan's history too."""
+        return self.history_start if self.plan.level == "pattern" else self.first_step, self.last
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -116,7 +116,8 @@ class Stream:
     @cached_property
     def _layers(self) -> tuple[_Layers, ...]:
         record = self._record()
-        return tuple(_Layers(record.plan, group.weight) for group in record.groups)
+        made = {weight: _Layers(record.plan, weight) for weight in {group.weight for group in record.groups}}
+        return tuple(made[group.weight] for group in record.groups)
 
     def _open_steps(self, record: StreamRecord, panel: Panel) -> list[int]:
         """The steps of a panel that may still be published."""
@@ -200,10 +201,10 @@ class Stream:
         marks = held.present[:, order] & record.known
         variations = np.where(marks, held.readings[:, order] - record.profile, 0)
         rows: dict[int, tuple[Report, ...]] = {}
-        for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
-            assert layers.cycle is not None
-            values = released(layers.cycle, variations, record.atoms, index)
-            for slot, (noisy, value) in enumerate(zip(group.noisy_profile, values, strict=True)):
+        mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
+        values = released(mechanisms, variations, record.atoms)
+        for group, layers, cycles in zip(record.groups, self._layers, values, strict=True):
+            for slot, (noisy, value) in enumerate(zip(group.noisy_profile, cycles, strict=True)):
                 if start + slot not in calendar:
                     row = _row(record, start + slot, group, "", noisy + value, layers.deviations[slot])
                     rows[start + slot] = (*rows.get(start + slot, ()), row)
@@ -289,13 +290,23 @@ class _Layers:
         self.deviations: list[float] = np.sqrt(variances).tolist()
 
 
-def released(layer: Mechanism, vectors: Integers, atoms: Atoms, group: int) -> list[Fraction]:
-    """What a mechanism releases of a group's vectors (in the order of the atoms), a value a slot."""
+def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
+    """What each group's mechanism releases of its households' vectors, a value a slot.
+
+    Args:
+        layers: A mechanism for each group. They differ by noise only: what a household contributes does not
+            depend on its group, so it is summed once.
+        vectors: A row a slot, a column a household in the order of the atoms.
+        atoms: Which households are summed together; a row of columns for each group.
+    """
     sums = kernels.contribution_sums(
-        lambda place: vectors[:, place], layer.contribute, atoms, dimension=layer.dimension
+        lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
     )
-    values = layer.to_slots(layer.release((sums @ atoms.columns[group]).tolist()))
-    return [Fraction(value, layer.multiplier) for value in values]
+    totals = (sums @ atoms.columns.T).T.tolist()
+    return [
+        [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
+        for layer, total in zip(layers, totals, strict=True)
+    ]
 
 
 def _row(record: StreamRecord, step: int, group: Group, series: str, value: Fraction, deviation: float) -> Report:

@@ -38,7 +38,7 @@ def predict(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Pred
             drop. Never the private panel.
     """
     n = min(shape.group_sizes)
-    pairs = list(_candidates(plan, open_data))
+    pairs = list(_candidates(plan))
     laplace = mechanism_row(_with(plan, *_first_pair(plan)), n, None, None)
     rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in pairs]
     return Prediction(
@@ -62,7 +62,7 @@ def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
         return plan
     n = min(shape.group_sizes)
     best: tuple[float, Plan] | None = None
-    for pair in _candidates(plan, open_data):
+    for pair in _candidates(plan):
         candidate = _with(plan, *pair)
         if not _keeps(plan, candidate, wanted, pair):
             continue
@@ -112,7 +112,7 @@ def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | N
 
 
 def explain(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> list[str]:
-    """The plan in plain sentences that a privacy officer can sign, numbered by `number`."""
+    """The plan in plain sentences that a privacy officer can sign, one after the other; see `numbered`."""
     chosen = choose(plan, shape, open_data=open_data)
     prediction = predict(chosen, shape, open_data=open_data)
     row = prediction.row("+".join(mechanism_names(chosen)))
@@ -148,7 +148,7 @@ def _first_pair(plan: Plan) -> tuple[str, ...]:
     return ("laplace",) * len(mechanism_names(plan))
 
 
-def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]]:
+def _candidates(plan: Plan) -> Iterator[tuple[str, ...]]:
     """Names of mechanisms that the plan could use: one, or one for each layer of strong mode."""
     wanted = mechanism_names(plan)
     names = [name for name in NAMES if name != "gaussian" or plan.delta is not None]
