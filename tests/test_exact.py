@@ -41,10 +41,10 @@ def test_text_is_exact(value):
     assert Fraction(exact.text(value)) == value
 
 
-@given(st.fractions(max_denominator=10**6), st.integers(0, 8))
-def test_decimals_round_half_to_even(value, places):
-    """decimal() is Python's own rounding of the exact fraction."""
-    assert Fraction(exact.decimal(value, places)) == round(value, places)
+@given(st.fractions(max_denominator=10**6), st.integers(0, 8), st.integers(1, 400))
+def test_decimals_round_half_to_even(value, places, over):
+    """decimal() is Python's own rounding of the exact quotient."""
+    assert Fraction(exact.decimal(value, places, over=over)) == round(value / over, places)
 
 
 @pytest.mark.parametrize("value", ["0.1", Decimal("0.1"), Fraction(1, 10)])

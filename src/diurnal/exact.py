@@ -53,9 +53,11 @@ def text(value: Fraction) -> str:
     return decimal(value, max(twos, fives))
 
 
-def decimal(value: Fraction, places: int) -> str:
-    """A fraction as a decimal string with that many places, rounded half to even."""
-    scaled = round(value * 10**places)
+def decimal(value: Fraction, places: int, *, over: int = 1) -> str:
+    """A fraction, divided by `over`, as a decimal string with that many places, rounded half to even."""
+    denominator = value.denominator * over
+    scaled, rest = divmod(value.numerator * 10**places, denominator)
+    scaled += 2 * rest > denominator or (2 * rest == denominator and scaled % 2 == 1)
     sign, digits = "-" if scaled < 0 else "", str(abs(scaled)).rjust(places + 1, "0")
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
 

@@ -120,6 +120,21 @@ def test_any_cut_into_blocks_gives_the_same_contributions(n, queries, width, ran
     assert np.array_equal(whole @ atoms.columns.T, vectors @ weights.T)
 
 
+@given(st.integers(1, 25), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_group_sums_are_the_weighted_sums(n, n_groups, random):
+    """Sums by group are the weighted sums over each group's households, whatever the weights."""
+    n = max(n, n_groups)
+    group = np.array([i % n_groups for i in range(n)])
+    weights = np.array([random.choice([-3, 0, 1, 2]) for _ in range(n)])
+    weights[:n_groups] = 1
+    vectors = np.array([[random.randint(-9, 9) for _ in range(n)] for _ in range(2)])
+    atoms = Atoms.of_groups(weights, [np.flatnonzero(group == g) for g in range(n_groups)])
+    ordered = vectors[:, atoms.order]
+    sums = kernels.contribution_sums(lambda place: ordered[:, place], lambda v: v, atoms, dimension=2)
+    expected = np.stack([(vectors * weights)[:, group == g].sum(axis=1) for g in range(n_groups)], axis=1)
+    assert np.array_equal(atoms.by_group(sums), expected)
+
+
 def test_atoms_are_households_of_equal_weight_columns():
     """Equal columns share an atom, zero columns have none, and every other household is in exactly one."""
     atoms = Atoms.of(np.array([[1, 0, 1, 2, 0], [0, 0, 0, 0, 1]]))

@@ -127,7 +127,7 @@ def _prepare(plan: Plan, history: Panel) -> StreamRecord:
             )
         groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
         _check_sums(plan, n=len(columns), weight=heaviest)
-    atoms = Atoms.of(kernels.group_columns(weights, list(members.values())))
+    atoms = Atoms.of_groups(weights, list(members.values()))
     profile, known = _profiles(plan, history, atoms)
     return StreamRecord(
         plan=plan,

@@ -91,9 +91,9 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
     if not beside:
         return
     everybody = sorted(set(record.households).union(*(other.households for other in beside)))
-    weights = np.vstack([_weights(each, everybody) for each in (record, *beside)])
+    columns = np.stack([_spread(each, _atom(each), everybody) for each in (record, *beside)])
     minimum = max(each.plan.minimum_group for each in (record, *beside))
-    _check_atoms(Atoms.of(weights), minimum, f"this plan and {len(beside)} running one(s) together")
+    _check_atoms(Atoms.of(columns), minimum, f"this plan and {len(beside)} running one(s) together")
 
 
 def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
@@ -202,7 +202,7 @@ def _compatible(record: StreamRecord, earlier: Sequence[tuple[StreamRecord, Sequ
             return False
         effective.append(_effective(other, seen, row.households))
     minimum = max(each.plan.minimum_group for each in (record, *(other for other, _ in earlier)))
-    return bool((Atoms.of(np.vstack(effective)).sizes >= minimum).all())
+    return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
 
 
 def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
@@ -220,36 +220,29 @@ def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
 def _same_readings(record: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:
     """Whether a plan's published rows are what these readings would give."""
     slot, sums = row.grid.slot(row.first_step), used_sums(record, row)[0][0]
-    again = [
-        group.noisy_profile[slot] + int(columns @ sums)
-        for group, columns in zip(record.groups, record.atoms.columns, strict=True)
-    ]
+    totals = record.atoms.by_group(sums).tolist()
+    again = [group.noisy_profile[slot] + total for group, total in zip(record.groups, totals, strict=True)]
     return again == [report.numerator for report in published]
 
 
 def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
-    """Weights times "reading used at this step", a row a group and a column a household."""
-    slot, order, labels = row.grid.slot(row.first_step), record.atoms.order, _labels(record)
+    """The atom (from 1) of each household whose reading a plan uses at this step, 0 for the others."""
+    slot, order, atom = row.grid.slot(row.first_step), record.atoms.order, _atom(record)
     used = used_sums(record, row)[1][0]
-    active = row.present[0, order] & record.known[slot] & (used[labels] > 0)
-    return _spread(record, record.atoms.columns[:, labels] * active, everybody)
+    active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
+    return _spread(record, atom * active, everybody)
 
 
-def _weights(record: StreamRecord, everybody: Sequence[str]) -> Integers:
-    """Weights, a row a group and a column a household."""
-    return _spread(record, record.atoms.columns[:, _labels(record)], everybody)
+def _atom(record: StreamRecord) -> Integers:
+    """The atom (from 1) of each household, in the order of the atoms."""
+    return np.repeat(np.arange(1, len(record.atoms) + 1), record.atoms.sizes)
 
 
-def _labels(record: StreamRecord) -> Integers:
-    """The atom of each household, in the order of the atoms."""
-    return np.repeat(np.arange(len(record.atoms)), record.atoms.sizes)
-
-
-def _spread(record: StreamRecord, weights: Integers, everybody: Sequence[str]) -> Integers:
-    """Columns in the order of the atoms, put where each household stands among everybody."""
+def _spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> Integers:
+    """Atoms in their order, put where each household stands among everybody."""
     places = {name: i for i, name in enumerate(everybody)}
-    spread = np.zeros((len(weights), len(everybody)), dtype=np.int64)
-    spread[:, [places[record.households[i]] for i in record.atoms.order]] = weights
+    spread = np.zeros(len(everybody), dtype=np.int64)
+    spread[[places[record.households[i]] for i in record.atoms.order]] = atom
     return spread
 
 

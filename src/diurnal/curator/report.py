@@ -40,19 +40,6 @@ class Report:
     deviation: float
     """`std` as a number, of the numerator."""
 
-    @classmethod
-    def of(cls, *, numerator: Fraction, denominator: int, deviation: float, **names: Any) -> Report:
-        """A row whose decimals are as fine as a thousandth of its noise."""
-        places = decimals(deviation / denominator)
-        return cls(
-            numerator=numerator,
-            denominator=denominator,
-            deviation=deviation,
-            value=decimal(numerator / denominator, places),
-            std=decimal(Fraction(deviation) / denominator, places),
-            **names,
-        )
-
     @property
     def exact(self) -> Fraction:
         """The value, not rounded."""
@@ -61,6 +48,34 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The keys others may rely on."""
         return {name: getattr(self, name) for name in ("step", "time", "group", "value", "unit", "std", "plan")}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How rows with the same noise are written: decimals as fine as a thousandth of it."""
+
+    deviation: float
+    denominator: int
+    places: int
+    std: str
+
+    @classmethod
+    def of(cls, deviation: float, denominator: int) -> Form:
+        """The form of rows whose sums have noise of a standard deviation, and are divided by a denominator."""
+        shown = deviation / denominator
+        places = max(0, 3 - math.floor(math.log10(shown))) if shown > 0 else 3
+        return cls(deviation, denominator, places, decimal(Fraction(shown), places))
+
+    def write(self, numerator: Fraction, **names: Any) -> Report:
+        """A row."""
+        return Report(
+            numerator=numerator,
+            denominator=self.denominator,
+            deviation=self.deviation,
+            value=decimal(numerator, self.places, over=self.denominator),
+            std=self.std,
+            **names,
+        )
 
 
 def total(reports: Iterable[Report], *, n_groups: int, denominator: int) -> list[Report]:
@@ -85,21 +100,15 @@ def total(reports: Iterable[Report], *, n_groups: int, denominator: int) -> list
     return [_total(parts[at], denominator) for at in sorted(parts)]
 
 
-def decimals(deviation: float) -> int:
-    """How many decimal places show a thousandth of a standard deviation."""
-    return max(0, 3 - math.floor(math.log10(deviation))) if deviation > 0 else 3
-
-
 def _total(rows: list[Report], denominator: int) -> Report:
     first = rows[0]
-    return Report.of(
+    form = Form.of(math.hypot(*(row.deviation for row in rows)), denominator)
+    return form.write(
+        sum((row.numerator for row in rows), Fraction(0)),
         step=first.step,
         time=first.time,
         group=f"total {first.series}".strip(),
         series=first.series,
         unit=first.unit,
         plan=first.plan,
-        numerator=sum((row.numerator for row in rows), Fraction(0)),
-        denominator=denominator,
-        deviation=math.hypot(*(row.deviation for row in rows)),
     )

@@ -48,7 +48,7 @@ class StreamRecord:
     groups: tuple[Group, ...]
     """Its groups."""
     atoms: Atoms = field(repr=False)
-    """Its atoms; a row of columns for each group."""
+    """Its atoms: the households of one group and weight."""
     profile: Integers = field(repr=False)
     """zhat, in the order of the atoms. Private."""
     known: Marks = field(repr=False)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from diurnal.curator import guard
-from diurnal.curator.report import Report, total
+from diurnal.curator.report import Form, Report, total
 from diurnal.curator.store import Group, HeldCycle, Store, StreamRecord
 from diurnal.errors import ReadingsError, StreamError
 from diurnal.planning.plan import Plan
@@ -115,9 +115,11 @@ class Stream:
 
     @cached_property
     def _layers(self) -> tuple[_Layers, ...]:
+        """The mechanisms of each group; groups of equal weight and size share them."""
         record = self._record()
-        made = {weight: _Layers(record.plan, weight) for weight in {group.weight for group in record.groups}}
-        return tuple(made[group.weight] for group in record.groups)
+        kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
+        made = {kind: _Layers(record.plan, *kind) for kind in set(kinds)}
+        return tuple(made[kind] for kind in kinds)
 
     def _open_steps(self, record: StreamRecord, panel: Panel) -> list[int]:
         """The steps of a panel that may still be published."""
@@ -141,9 +143,9 @@ class Stream:
             if record.plan.level == "pattern":
                 sums = guard.used_sums(record, part)[0]
                 sums[guard.silent_steps(record, part, self._store)] = 0
-                totals = sums @ record.atoms.columns.T
+                totals = record.atoms.by_group(sums)
             elif record.plan.level == "strong":
-                totals = _strong_sums(record, part) @ record.atoms.columns.T
+                totals = record.atoms.by_group(_strong_sums(record, part))
             else:
                 totals = _cell_counts(record, part)
             for step, sums in zip(part.steps, totals.tolist(), strict=True):
@@ -153,7 +155,7 @@ class Stream:
         """The rows of a step: noisy profile, sums, and the cycle's noise where there is one."""
         grid, series = record.plan.grid, record.plan.query.series
         slot, noise = grid.slot(step), self._noise(record, grid.cycle(step))
-        rows = []
+        write, rows = _writer(record, step), []
         for cell, name in enumerate(series):
             for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
                 value = Fraction(sums[cell * len(self._layers) + index])
@@ -162,7 +164,7 @@ class Stream:
                 if layers.cycle is not None:
                     drawn = noise[group.name][slot * len(series) + cell]
                     value += Fraction(drawn, layers.cycle.multiplier)
-                rows.append(_row(record, step, group, name, value, layers.deviations[slot]))
+                rows.append(write(layers.forms[slot], group, name, value))
         return tuple(rows)
 
     def _noise(self, record: StreamRecord, cycle: int) -> dict[str, tuple[int, ...]]:
@@ -201,12 +203,13 @@ class Stream:
         marks = held.present[:, order] & record.known
         variations = np.where(marks, held.readings[:, order] - record.profile, 0)
         rows: dict[int, tuple[Report, ...]] = {}
+        writers = [_writer(record, start + slot) for slot in range(record.plan.grid.slots)]
         mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
         values = released(mechanisms, variations, record.atoms)
         for group, layers, cycles in zip(record.groups, self._layers, values, strict=True):
             for slot, (noisy, value) in enumerate(zip(group.noisy_profile, cycles, strict=True)):
                 if start + slot not in calendar:
-                    row = _row(record, start + slot, group, "", noisy + value, layers.deviations[slot])
+                    row = writers[slot](layers.forms[slot], group, "", noisy + value)
                     rows[start + slot] = (*rows.get(start + slot, ()), row)
         return rows
 
@@ -270,14 +273,13 @@ def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
     query = record.plan.query
     assert isinstance(query, CountingQuery)
     counts = kernels.indicator_sums(panel.readings, panel.present, query.cells, record.atoms, len(query.series))
-    by_group = counts @ record.atoms.columns.T
-    return by_group.reshape(panel.n_steps, -1)
+    return record.atoms.by_group(counts).reshape(panel.n_steps, -1)
 
 
 class _Layers:
-    """The mechanisms of a group, and the standard deviation of a row's noise in each slot."""
+    """The mechanisms of a group, and how a row of each slot is written."""
 
-    def __init__(self, plan: Plan, weight: int) -> None:
+    def __init__(self, plan: Plan, weight: int, denominator: int) -> None:
         self.pattern = plan.pattern_layer(weight)
         self.cycle = plan.cycle_layer(weight)
         self.by_slot = self.cycle is None or self.cycle.by_slot
@@ -287,7 +289,7 @@ class _Layers:
             variances += [self.pattern.variance(row) for row in np.eye(slots)]
         if self.cycle is not None:
             variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
-        self.deviations: list[float] = np.sqrt(variances).tolist()
+        self.forms = [Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist()]
 
 
 def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
@@ -297,28 +299,25 @@ def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> li
         layers: A mechanism for each group. They differ by noise only: what a household contributes does not
             depend on its group, so it is summed once.
         vectors: A row a slot, a column a household in the order of the atoms.
-        atoms: Which households are summed together; a row of columns for each group.
+        atoms: The households of one group and weight.
     """
     sums = kernels.contribution_sums(
         lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
     )
-    totals = (sums @ atoms.columns.T).T.tolist()
+    totals = atoms.by_group(sums).T.tolist()
     return [
         [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
         for layer, total in zip(layers, totals, strict=True)
     ]
 
 
-def _row(record: StreamRecord, step: int, group: Group, series: str, value: Fraction, deviation: float) -> Report:
+def _writer(record: StreamRecord, step: int) -> Callable[[Form, Group, str, Fraction], Report]:
+    """Writes the rows of a step."""
     plan = record.plan
-    return Report.of(
-        step=step,
-        time=plan.grid.time(step),
-        group=f"{group.name} {series}".strip(),
-        series=series,
-        unit=plan.query.unit(plan.grid.unit),
-        plan=record.key,
-        numerator=value,
-        denominator=plan.query.denominator(group.size),
-        deviation=deviation,
-    )
+    time, unit = plan.grid.time(step), plan.query.unit(plan.grid.unit)
+
+    def write(form: Form, group: Group, series: str, value: Fraction) -> Report:
+        name = f"{group.name} {series}" if series else group.name
+        return form.write(value, step=step, time=time, group=name, series=series, unit=unit, plan=record.key)
+
+    return write

@@ -43,9 +43,10 @@ def check_limits(*, n_households: int, weight: int, magnitude: int, what: str) -
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Households with equal columns of weights: all that a pattern plan publishes is about sums over these.
+    """Households that are told apart by nothing: all that a pattern plan publishes is about sums over these.
 
-    Households of weight zero in every column belong to no atom.
+    What tells households apart is a column of whole numbers each: group and weight in a plan, or the atom in
+    each of several plans. A column of zeros stands for a household that is in none.
     """
 
     order: Integers
@@ -53,19 +54,36 @@ class Atoms:
     starts: Integers
     """Where in `order` each atom begins."""
     columns: Integers
-    """A column of weights for each atom."""
+    """What the households of each atom have in common: a column for each atom."""
 
     @classmethod
-    def of(cls, weights: Integers) -> Atoms:
-        """The atoms of a matrix of weights with a row a query and a column a household."""
-        columns, labels = np.unique(weights, axis=1, return_inverse=True)
-        labels = labels.reshape(-1)
-        counted: Marks = np.asarray(columns.any(axis=0))
-        order = np.argsort(labels, kind="stable")
-        order = order[counted[labels[order]]]
-        kept = labels[order]
+    def of(cls, columns: Integers) -> Atoms:
+        """The atoms of columns of whole numbers, one a household; in the columns' order."""
+        code = np.zeros(columns.shape[1], dtype=np.int64)
+        for row in columns:
+            values, place = np.unique(row, return_inverse=True)
+            code = np.unique(code * len(values) + place, return_inverse=True)[1]
+        first = np.unique(code, return_index=True)[1]
+        counted: Marks = np.asarray(columns[:, first].any(axis=0))
+        order = np.argsort(code, kind="stable")
+        order = order[counted[code[order]]]
+        kept = code[order]
         starts = np.flatnonzero(np.r_[True, kept[1:] != kept[:-1]]) if kept.size else kept
-        return cls(order=order, starts=starts, columns=columns[:, counted])
+        return cls(order=order, starts=starts, columns=columns[:, first[counted]])
+
+    @classmethod
+    def of_groups(cls, weights: Integers, groups: Sequence[Integers]) -> Atoms:
+        """The atoms of one query: households of one group and weight. Columns are group (from 1) and weight."""
+        group = np.zeros_like(weights)
+        for number, members in enumerate(groups, start=1):
+            group[members] = number
+        return cls.of(np.stack([np.where(weights == 0, 0, group), weights]))
+
+    def by_group(self, sums: Integers) -> Integers:
+        """Weighted sums of each group, from sums of each atom along the last axis. For `of_groups` only."""
+        group, weight = self.columns
+        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        return np.add.reduceat(sums * weight, starts, axis=-1)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -228,11 +246,3 @@ def indicator_sums(
             for index in range(n_cells):
                 counts[row, index, which] += np.add.reduceat(cell == index, inner, dtype=np.int64)
     return counts
-
-
-def group_columns(columns: Integers, groups: Sequence[Integers]) -> Integers:
-    """Spread one row of weights over a row for each group, zero outside of it."""
-    spread = np.zeros((len(groups), columns.shape[0]), dtype=np.int64)
-    for row, members in enumerate(groups):
-        spread[row, members] = columns[members]
-    return spread
