@@ -73,6 +73,7 @@ class Curator:
             record = replace(record, first_step=guard.first_step(record, others))
             guard.check_groups(record)
             guard.check_overlap(record, others)
+            guard.check_history(record, others)
             guard.check_differencing(record, others)
             guard.check_budget(record, others, self._store.budget)
             self._store.add(_release(record), history.calendar)

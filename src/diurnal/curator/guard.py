@@ -4,6 +4,8 @@
 - `check_groups`: groups that are large enough.
 - `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
   counting plans, which do not protect the periodic component, never stand beside plans that do.
+- `check_history`: a strong plan learns patterns from cycles that another one has promised to protect only if
+  what that costs is known; it is then paid for.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_budget`: every plan a household is in adds up.
 - `first_step`: where a successor in pattern mode begins: after what a stopped plan has reported.
@@ -31,6 +33,8 @@ from diurnal.exact import text
 from diurnal.promise.budget import NOTHING, Budget, Loss
 from diurnal.readings.kernels import Atoms, variation_sums
 from diurnal.readings.panel import Integers, Marks, Panel
+
+_LossOf = Callable[[StreamRecord, Sequence[StreamRecord]], Loss]
 
 
 def check_population(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
@@ -81,6 +85,18 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             )
 
 
+def check_history(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
+    """Refuse strong plans of which one learns from cycles that the other protects, where no bound is known."""
+    everyone = (*others, record)
+    for each in everyone:
+        if _learns_from_reported(each, everyone) and each.plan.guarantee().history is None:
+            raise OverlapError(
+                f"The strong plan {each.key[:12]} makes profiles from cycles that another strong plan reports, and "
+                "its mechanisms give no bound on what such a cycle then loses.",
+                hint="Take a history that no strong plan reports, or laplace, cube or gaussian in both layers.",
+            )
+
+
 def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse a pattern plan whose sums, with those of the others, are about too few households."""
     if record.plan.level != "pattern":
@@ -103,7 +119,7 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
     over some of the households has reported: a successor never reports a step again (theory 4.5).
     """
     if record.plan.level == "strong":
-        return record.history_start + record.plan.history * record.plan.grid.slots
+        return int(record.history()[1])
     ends = [
         other.end
         for other in others
@@ -115,12 +131,13 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
     """Refuse a plan that would take any of its households past a cap."""
     delta = None if budget.delta is None else Fraction(budget.delta)
-    caps: tuple[tuple[str, Fraction, Callable[[StreamRecord], Loss]], ...] = (
+    everyone = (*others, record)
+    caps: tuple[tuple[str, Fraction, _LossOf], ...] = (
         ("pattern", Fraction(budget.pattern), pattern_loss),
         ("strong", Fraction(budget.strong), cycle_loss),
     )
     for name, cap, loss in caps:
-        asked = loss(record)
+        asked = loss(record, everyone)
         if asked == NOTHING:
             continue
         # Losses at a delta do not add up as numbers do: each household's total is read by itself.
@@ -138,16 +155,21 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
             )
 
 
-def pattern_loss(record: StreamRecord) -> Loss:
-    """What a started plan costs the periodic component of each of its households."""
+def pattern_loss(record: StreamRecord, everyone: Sequence[StreamRecord]) -> Loss:
+    """What a plan costs the periodic component of each of its households."""
     layer = record.plan.pattern_layer()
     return layer.loss if layer else NOTHING
 
 
-def cycle_loss(record: StreamRecord) -> Loss:
-    """What a started plan costs any one cycle of each of its households."""
+def cycle_loss(record: StreamRecord, everyone: Sequence[StreamRecord]) -> Loss:
+    """What a plan costs any one cycle of each of its households.
+
+    If its history was reported by another strong plan, a cycle of it pays for both (theory 4.5).
+    """
     layer = record.plan.cycle_layer()
-    return layer.loss if layer else NOTHING
+    loss = layer.loss if layer else NOTHING
+    history = record.plan.guarantee().history if _learns_from_reported(record, everyone) else None
+    return loss + history.worst() if history else loss
 
 
 def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
@@ -251,22 +273,30 @@ def members(record: StreamRecord) -> set[str]:
     return {record.households[i] for i in record.atoms.order}
 
 
+def _learns_from_reported(record: StreamRecord, everyone: Sequence[StreamRecord]) -> bool:
+    """Whether a strong plan's history has steps that another strong plan over its households reports."""
+    return record.plan.level == "strong" and any(
+        other.key != record.key
+        and other.plan.level == "strong"
+        and _overlap(record.history(), other.reports())
+        and bool(members(other) & members(record))
+        for other in everyone
+    )
+
+
 def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-def _past_losses(
-    record: StreamRecord, others: Sequence[StreamRecord], loss: Callable[[StreamRecord], Loss]
-) -> list[Loss]:
+def _past_losses(record: StreamRecord, others: Sequence[StreamRecord], loss: _LossOf) -> list[Loss]:
     """What the households of a plan have lost so far: one entry for each set of plans they were in."""
     ours = sorted(members(record))
     if not others:
         return [NOTHING]
     member = [members(other) for other in others]
+    losses = [loss(other, (*others, record)) for other in others]
     sets = {tuple(name in each for each in member) for name in ours}
-    return [
-        sum((loss(other) for other, inside in zip(others, one, strict=True) if inside), NOTHING) for one in sets
-    ]
+    return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]
 
 
 def _check_atoms(atoms: Atoms, minimum: int, who: str) -> None:

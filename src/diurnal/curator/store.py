@@ -68,6 +68,10 @@ class StreamRecord:
         """The first step of the history."""
         return (self.plan.first_cycle or 0) * self.plan.grid.slots
 
+    def history(self) -> tuple[float, float]:
+        """The steps its profiles are made from, from and up to."""
+        return self.history_start, self.history_start + self.plan.history * self.plan.grid.slots
+
     @property
     def last(self) -> float:
         """The step before which its reports end; infinite while it runs."""
