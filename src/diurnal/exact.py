@@ -7,6 +7,8 @@ a library that wants one, and then rounded up, so that the noise is never smalle
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -15,6 +17,19 @@ from diurnal.errors import InputError, PlanError
 
 Number = int | str | Decimal | Fraction
 """How a person writes an exact number. A float is not one: 0.1 is no tenth."""
+
+
+def whole(value: Any, name: str, *, least: int, error: type[InputError] = PlanError) -> int:
+    """A whole number of at least `least`, from anything that is one (NumPy's too), never from a float or a bool."""
+    try:
+        if isinstance(value, bool) or (number := operator.index(value)) < least:
+            raise TypeError
+    except TypeError as cause:
+        raise error(
+            f"Expected {name}={value!r} as a whole number of at least {least}.",
+            hint=f"For example {name}={max(least, 1)}.",
+        ) from cause
+    return number
 
 
 def positive(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
@@ -27,7 +42,9 @@ def positive(value: Any, name: str, *, error: type[InputError] = PlanError) -> F
 
 def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
     """An exact fraction from an integer, a decimal string, a Decimal or a Fraction."""
-    if isinstance(value, bool) or not isinstance(value, (int, str, Decimal, Fraction)):
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return Fraction(int(value))
+    if not isinstance(value, (str, Decimal, Fraction)):
         raise error(
             f"Expected {name} as an exact number, got {type(value).__name__}.",
             hint=f"Write {name} as a string, an int, a Decimal or a Fraction: {name}='0.5'.",

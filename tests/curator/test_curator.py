@@ -24,6 +24,7 @@ LEVELS = {
     "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
     "histogram": {"level": "cycle", "query": dn.Histogram([20, 60]), "history": 0},
 }
+BASIS = {"mechanism": "basis", "basis": dn.Basis(size=3)}
 every_level = pytest.mark.parametrize("name", LEVELS)
 
 
@@ -216,8 +217,11 @@ def test_a_cycle_that_waits_is_reported_whole():
     assert [row.step for row in rows] == [19]
     assert [row.step for row in stream.report(panel.between(16, 20))] == [16, 17, 18, 19]
     assert stream.report(panel.between(20, 22)) == []
-    assert [row.step for row in stream.report(panel.between(20, 22), close=True)] == [20, 21]
-    assert [row.step for row in stream.report(panel.between(20, 24))] == [20, 21, 22, 23]
+    assert stream.close(before=23) == []
+    stream.report(panel.between(24, 25))
+    assert [row.step for row in stream.close(before=24)] == [20, 21, 22, 23]
+    assert stream.report(panel.between(24, 25)) == []
+    assert len(stream.report(panel.between(24, 28))) == 4
 
 
 def test_the_first_reading_of_a_waiting_step_counts(silence):
@@ -260,13 +264,16 @@ def test_a_weighted_total_keeps_its_denominator(silence):
 
 @pytest.mark.parametrize("name", ["pattern", "strong"])
 def test_grouped_noise_is_independent(name):
-    """Two groups with equal readings get different rows: each has noise of its own."""
+    """Two groups with equal readings get different rows: each has noise of its own, in every cycle."""
     readings = np.tile(np.arange(1, 5)[:, None] * 10, (12, 40))
     panel = dn.Panel.from_array(readings, grid=dn.Grid(slots=4), groups={"side": ["a"] * 20 + ["b"] * 20})
     rows = begin(name, panel, groups="side").report(panel)
     left = [row.numerator for row in rows if row.group == "a"]
     right = [row.numerator for row in rows if row.group == "b"]
     assert left != right
+    if name == "strong":
+        off = np.array([a - b for a, b in zip(left, right, strict=True)]).reshape(-1, 4)
+        assert (off != off[0]).any()
 
 
 def test_weights_are_taken_as_given(silence):
@@ -348,16 +355,19 @@ def test_many_threads_see_one_stream():
         (PlanError, lambda p, one: (one.with_(roster="another"), p.first(4))),
         (PlanError, lambda p, one: (one.with_(calendar="another"), p.first(4))),
         (PlanError, lambda p, one: (one.with_(first_cycle=1), p.first(4))),
+        (PlanError, lambda p, one: (one.with_(grace=3), p.first(4))),
+        (QueryError, lambda p, one: (one.with_(query=dn.Weighted([1] * 20 + [0] * 20), groups="side"), p.first(4))),
         (ReadingsError, lambda p, one: (one.with_(groups="suburb"), p.first(4))),
         (QueryError, lambda p, one: (one.with_(query=dn.Weighted([1, 2])), p.first(4))),
         (LimitError, lambda p, one: (one.with_(query=dn.Weighted([2**60] * 40)), p.first(4))),
+        (LimitError, lambda p, one: (one.with_(query=dn.Weighted([2**44] * 40), **BASIS), p.first(4))),
     ],
 )
 def test_a_plan_that_does_not_fit_starts_nothing(kind, break_it, monkeypatch):
     """Another grid, history, roster, partition, number of weights, too large sums: nothing drawn or spent."""
     for sampler in ("laplace", "cube", "gaussian", "l2_norm"):
         monkeypatch.setattr(noise, sampler, lambda *a: pytest.fail("noise was drawn"))
-    panel = support.town()
+    panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
     curator = dn.Curator.in_memory(support.ROOMY)
     with pytest.raises(kind, match="Hint:"):
         curator.start(*break_it(panel, support.plan_for(panel)))
@@ -367,7 +377,7 @@ def test_a_plan_that_does_not_fit_starts_nothing(kind, break_it, monkeypatch):
 def test_readings_of_others_are_not_taken():
     """A report with another roster or grid raises, publishes nothing, and changes nothing."""
     panel = support.town()
-    stream = begin("pattern", panel)
+    stream = begin("strong", panel)
     for wrong in (panel.without(["3"]), support.town(slots=8, cycles=6)):
         with pytest.raises(ReadingsError):
             stream.report(wrong)
@@ -403,3 +413,53 @@ def test_a_heavy_group_s_noisy_profile_is_in_its_own_unit(silence):
     profile = (panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4).sum(axis=1)
     assert plan.pattern_layer(1).multiplier > plan.pattern_layer(3).multiplier
     assert stream.noisy_profile["all"] == (3 * profile).tolist()
+
+
+def test_a_closed_cycle_is_never_opened_again(monkeypatch):
+    """Steps that arrive after their cycle was closed change no row, keep no reading and draw no noise."""
+    panel = support.town()
+    stream = begin("strong, basis", panel)
+    stream.report(panel.between(16, 18))
+    rows = stream.close(before=20)
+    monkeypatch.setattr(noise, "l2_norm", lambda size, rate: pytest.fail("noise was drawn"))
+    assert stream.report(panel.between(16, 20)) == rows
+    assert stream._store.open_cycles(stream._key) == []
+
+
+def test_every_bin_of_every_slot_has_its_own_noise(monkeypatch):
+    """A histogram's row of a slot and bin carries that component of the cycle's vector."""
+    panel = support.town(n=20, cycles=1)
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: list(range(size)))
+    stream = begin("histogram", panel, mechanism="laplace")
+    silent = panel.following(panel.readings, present=panel.present & False, first_step=0)
+    assert support.numerators(stream.report(silent)) == list(range(12))
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+def test_noise_is_scaled_by_the_heaviest_weight_of_the_group(level, monkeypatch):
+    """Each group's noise, of the profile and of a cycle, has the scale of its own heaviest household."""
+    panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
+    scales = []
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: scales.append(scale) or [0] * size)
+    query = dn.Weighted([1] * 20 + [7] * 20)
+    stream = begin(level, panel, groups="side", query=query, mechanism="laplace", cycle_mechanism="laplace")
+    assert scales == [400, 2800]
+    stream.report(panel.between(16, 17))
+    assert scales[2:] == ([240, 1680] if level == "strong" else [])
+
+
+def test_a_row_s_deviation_is_that_of_its_noise():
+    """Over many starts the numerators of a step scatter as the row says."""
+    panel = support.town(cycles=6)
+    for name in ("pattern", "strong", "strong, basis"):
+        rows = [begin(name, panel, query=dn.Sum()).report(panel.between(16, 20))[0] for _ in range(300)]
+        assert np.std([float(row.numerator) for row in rows]) == pytest.approx(rows[0].deviation, rel=0.2)
+
+
+def test_a_store_keeps_the_first_row_of_a_step():
+    """Publishing a step again changes nothing."""
+    panel = support.town()
+    stream = begin("pattern", panel)
+    kept = stream._store.rows(stream._key, [3])[3]
+    stream._store.publish(stream._key, {3: ()})
+    assert stream._store.rows(stream._key, [3])[3] == kept

@@ -344,3 +344,97 @@ def test_a_history_that_was_reported_is_no_history_for_a_basis():
     late.start(one, history=panel.between(16, 32))
     with pytest.raises(OverlapError, match="no bound"):
         begin(late, panel, **STRONG)
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_a_lonely_day_of_the_history_cannot_be_worked_out(n):
+    """One home alone on a history day: variations of a slot add up to almost nothing over the history, so if the
+    profile knew that day, the published ones would give it away. They do not.
+    """
+    panel = support.town(n=n, cycles=28, seed=5)
+    present = panel.present.copy()
+    present[36:40, 1:] = False
+    readings = panel.readings.copy()
+    readings[36:40, 0] = [97, 3, 88, 11]
+    transcripts = []
+    for lonely in (readings, panel.readings):
+        one = panel.following(lonely, present=present, first_step=0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("diurnal.promise.noise.cube", lambda ranges, rate: [0] * len(ranges))
+            stream = begin(curator(), one, query=dn.Sum(), history=28, mechanism="cube", minimum_group=15)
+        transcripts.append(support.numerators(stream.report(one)))
+    assert transcripts[0] == transcripts[1]
+
+
+def test_a_step_that_an_earlier_plan_silences_is_not_learned_from(silence):
+    """A later plan's history leaves out the steps at which it may not speak: its profile is the same whatever
+    was read there.
+    """
+    panel = support.town(groups=HALVES)
+    present = panel.present.copy()
+    present[6, [0, 2, 4, 6, 8, 10, 12]] = False
+    profiles = []
+    for change in (0, 25):
+        readings = panel.readings.copy()
+        readings[6, [14, 16, 18]] = 30 + change
+        gappy = panel.following(readings, present=present, first_step=0)
+        city = curator()
+        begin(city, gappy, groups="half")
+        profiles.append(begin(city, gappy, groups="comb").noisy_profile)
+    assert profiles[0] == profiles[1]
+
+
+def test_a_pattern_plan_publishes_its_history_when_it_starts():
+    """Rows of the history are there from the start, and readings given for them later change nothing."""
+    panel = support.town()
+    stream = begin(curator(), panel, query=dn.Sum())
+    kept = stream._store.rows(stream._key, range(48))
+    assert sorted(kept) == list(range(16))
+    assert stream.report(panel.following(panel.readings // 2, first_step=0).first(4)) == [
+        row for step in range(16) for row in kept[step]
+    ]
+
+
+def test_the_stricter_minimum_of_two_plans_counts():
+    """Together two plans need the larger of their minima, at the start and at every step."""
+    panel = support.town(groups=HALVES)
+    city = curator()
+    begin(city, panel, groups="half", minimum_group=12)
+    with pytest.raises(DifferencingError):
+        begin(city, panel, groups="comb", minimum_group=5)
+    present = panel.present.copy()
+    present[20, [0, 2, 4]] = False  # seven of a-and-c are left
+    gappy = panel.following(panel.readings, present=present, first_step=0)
+    for first, second in ((8, 5), (5, 8)):
+        city = curator()
+        begin(city, panel, groups="half", minimum_group=first).report(gappy)
+        later = begin(city, panel, groups="comb", minimum_group=second)
+        rows = {(row.step, row.group): row.numerator for row in later.report(gappy)}
+        assert rows[20, "c"] == later.noisy_profile["c"][0]
+
+
+def test_overlapping_rosters_that_cannot_be_compared_stay_silent(silence):
+    """Where a later plan's readings lack households of the earlier one, it says its noisy profile alone."""
+    panel = support.town(n=60)
+    city = curator()
+    left = panel.without(map(str, range(40, 60)))
+    right = panel.without(map(str, range(20)))
+    begin(city, left).report(left)
+    stream = begin(city, right)
+    rows = {row.step: row.numerator for row in stream.report(right)}
+    assert all(rows[step] == stream.noisy_profile["all"][step % 4] for step in rows)
+
+
+def test_profiles_that_are_missing_count_as_readings_that_are(silence):
+    """A later plan that knows only three of a joint atom in a slot is silent there, though all are present."""
+    panel = support.town(groups=HALVES)
+    present = panel.present.copy()
+    present[16:32:4, [0, 2, 4, 6, 8, 10, 12]] = False
+    gappy = panel.following(panel.readings, present=present, first_step=0)
+    city = curator()
+    begin(city, gappy, groups="half").report(gappy)
+    one = support.plan_for(panel, minimum_group=5, groups="comb")
+    later = city.start(one, history=gappy.between(16, 32))
+    rows = {(row.step, row.group): row.numerator for row in later.report(gappy)}
+    assert rows[32, "c"] == later.noisy_profile["c"][0]
+    assert rows[33, "c"] != later.noisy_profile["c"][1]

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,20 @@ def test_a_plan_reads_back_as_it_was_written(one):
 def test_plans_that_differ_have_other_hashes(one, other):
     """Equal hashes mean equal plans."""
     assert (one.hash == other.hash) == (one == other)
+
+
+def test_numpy_numbers_are_numbers():
+    """NumPy's integers are taken as integers everywhere, and the plan is the same."""
+    ours = plan(variation_bound=5, body=Body(high=9, cap=7, cap_2=5), minimum_group=3)
+    theirs = plan(
+        epsilon=np.int64(1),
+        history=np.int64(2),
+        variation_bound=np.int32(5),
+        body=Body(high=np.int64(9), cap=np.int64(7), cap_2=np.int16(5)),
+        minimum_group=np.uint8(3),
+        grid=Grid(slots=np.int64(4), minutes=np.int64(360)),
+    )
+    assert theirs.hash == ours.hash
 
 
 def test_the_hash_is_stable():
@@ -166,6 +181,8 @@ def test_the_variation_bound_never_promises_more_than_the_domain():
     assert plan(cycle_mechanism="laplace").cycle_layer().sensitivity.linf == 100
     by_basis = [plan(cycle_mechanism="basis", cycle_basis=Basis(size=3), variation_bound=w) for w in (50, None)]
     assert by_basis[0].cycle_layer().rate == by_basis[1].cycle_layer().rate
+    layer = by_basis[0].cycle_layer()
+    assert layer.sensitivity_square >= np.linalg.norm(layer.matrix.astype(float), ord=2) ** 2 * 4 * 100**2 * 0.999
 
 
 def test_a_reference_defaults_to_a_quarter_of_its_level():

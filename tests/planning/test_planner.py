@@ -195,6 +195,8 @@ def test_sums_and_weights_are_predicted_in_their_own_unit():
     assert dn.predict(plan(query=dn.Sum()), SHAPE).row("cube").std == pytest.approx(226 * mean)
     weighted = dn.Weighted([1] * 113 + [2] * 113, over=339)
     assert dn.predict(plan(query=weighted), SHAPE).row("cube").std == pytest.approx(mean * 226 * 2 / 339, rel=1e-6)
+    double = dn.predict(plan(query=dn.Weighted([1] * 226, over=113), reference=REFERENCE), SHAPE)
+    assert double.unspent.errors.step == pytest.approx(2 * float(REFERENCE.mismatch))
 
 
 def test_a_public_reference_is_the_open_data_s_mean_day():

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from diurnal import Body, Ellipsoid
@@ -37,6 +37,9 @@ def members(slots, body):
         yield np.array(entries)
 
 
+@example((2, Body(low=-4, high=4, cap=1, reference=[0, 0])))
+@example((2, Body(low=-4, high=4, cap_2=2, reference=[0, 0])))
+@example((3, Body(high=4, cap=2)))
 @given(bodies())
 def test_diameters_bound_every_pair_of_the_body(given_body):
     """No two vectors of the body differ by more than D_inf, D_1, D_2 or a component's range. By brute force."""

@@ -63,6 +63,14 @@ def test_many_pure_losses_compose_below_their_sum_at_a_delta():
     assert many.at(DELTA) < 6
 
 
+@given(st.lists(epsilons, min_size=1, max_size=5))
+def test_a_pure_loss_is_half_its_square_concentrated(parts):
+    """At a delta, pure losses cost the smaller of their sum and the conversion of half the sum of squares."""
+    loss = sum(map(Loss.pure, parts), Loss())
+    squares = sum((e * e for e in parts), Fraction(0))
+    assert loss.at(DELTA) == min(sum(parts), epsilon_of(squares / 2, DELTA))
+
+
 def test_a_concentrated_loss_needs_a_delta():
     """Reading a Gaussian loss without a delta raises, with a remedy."""
     with pytest.raises(PlanError, match="delta"):

@@ -46,6 +46,26 @@ def test_the_history_bound_is_the_formula():
     assert float(promise.numbers()["history_epsilon_at_horizon"]) == pytest.approx(0.25 + 10 * 0.625)
 
 
+def test_the_history_moves_a_profile_by_a_whole_unit_more():
+    """D is rounded up: a domain of 101 over k_min = 4 moves a floor mean by 26."""
+    promise = guarantee(level="strong", mechanism="cube", cycle_mechanism="cube", domain=(0, 101), history=8)
+    assert promise.history.base.epsilon * 101 == 26
+
+
+def test_distances_add_up_for_concentrated_losses():
+    """With caps the pattern layer must hide the body's diameter and the shift: at least (sqrt a + sqrt b)^2."""
+    gaussian = {"mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6", "level": "strong"}
+    plain, capped = (guarantee(body=Body(high=100, cap=cap), **gaussian) for cap in (None, 399))
+    shift, diameter = float(plain.history.base.zcdp), float(capped.pattern.zcdp)
+    assert float(capped.history.base.zcdp) >= (shift**0.5 + diameter**0.5) ** 2 * 0.99
+
+
+def test_shown_numbers_are_never_below_the_exact_ones():
+    """A third is shown as 0.333334."""
+    promise = guarantee(epsilon="1/3")
+    assert promise.numbers()["epsilon"] == "0.333334"
+
+
 def test_a_basis_layer_says_that_history_is_not_covered():
     """Either layer a basis: no bound for the history, and the words say so."""
     promise = guarantee(

@@ -244,3 +244,13 @@ def test_a_contribution_outside_its_body_stops_everything(monkeypatch):
     monkeypatch.setattr(body, "shrink", lambda vectors, sizes, limit: vectors)
     with pytest.raises(AssertionError, match="left its body"):
         ROUND.project(np.full((8, 1), 300))
+
+
+@pytest.mark.parametrize("kind", ["fourier", "cosine"])
+@pytest.mark.parametrize("size", [1, 5, 8])
+def test_a_basis_is_never_shorter_than_its_matrix_can_stretch(kind, size):
+    """The diameter of coefficients is at least the integer matrix's norm times the body's diameter, and close."""
+    mechanism = basis_mechanism(BODY, 3, noise="laplace", kind=kind, size=size)
+    norm = np.linalg.norm(mechanism.matrix.astype(float), ord=2)
+    needed = (3 * norm) ** 2 * BODY.sensitivity(8).l2_square
+    assert needed * (1 - 1e-12) <= mechanism.sensitivity_square <= needed * 1.01

@@ -31,6 +31,11 @@ SAMPLERS = {
         lambda f: lambda: noise.cube([4, 2, 0], 1 / (2 * f)),
         lambda v: support.log_cube(v, [4, 2, 0], 0.5),
     ),
+    "cube of a range raised for its sampler": (
+        3,
+        lambda f: lambda: noise.cube([8, 1, 1], 1 / f),
+        lambda v: support.log_cube(v, [24, 6, 4], 1),
+    ),
     "l2-norm": (2, lambda f: lambda: noise.l2_norm(2, 1 / (2 * f)), lambda v: support.log_l2(v, 0.5)),
     "l2-norm in three": (3, lambda f: lambda: noise.l2_norm(3, 1 / f), lambda v: support.log_l2(v, 1)),
 }
@@ -197,6 +202,17 @@ def test_a_forked_process_draws_its_own_noise(sampler):
     assert len(set(lines.splitlines())) == 3
 
 
+def test_scales_are_never_rounded_down(monkeypatch):
+    """OpenDP gets a float that is at least the exact scale."""
+    seen = []
+    monkeypatch.setattr(noise, "_opendp", lambda kind, size, scale: seen.append(scale) or [0] * size)
+    for scale in (Fraction(1, 3), Fraction(10**12, 7), Fraction(2, 3)):
+        noise.laplace(1, scale)
+        noise.gaussian(1, scale)
+        assert all(Fraction(value) >= scale for value in seen)
+        seen.clear()
+
+
 def test_noise_that_could_leave_64_bits_is_refused():
     """A scale beyond the limit, a rate of too many digits and too many l2 components raise before any draw."""
     for draw in (
@@ -204,6 +220,7 @@ def test_noise_that_could_leave_64_bits_is_refused():
         lambda: noise.gaussian(1, Fraction(2**49)),
         lambda: noise.cube([1], Fraction(1, 2**49)),
         lambda: noise.cube([1], Fraction(2**60 + 1, 2**61)),
+        lambda: noise.cube([1] * 40000, Fraction(1, 2**47)),
         lambda: noise.l2_norm(18, Fraction(1)),
     ):
         with pytest.raises(LimitError):

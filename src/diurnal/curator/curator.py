@@ -25,7 +25,7 @@ from diurnal.planning.planner import choose
 from diurnal.promise.budget import Budget
 from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
-from diurnal.readings.panel import Integers, Marks, Panel
+from diurnal.readings.panel import Panel
 
 
 class Curator:
@@ -76,8 +76,14 @@ class Curator:
             guard.check_history(record, others)
             guard.check_differencing(record, others)
             guard.check_budget(record, others, self._store.budget)
+            used, _ = history.within(*bound.domain)
+            record, used = _learn(record, used, self._store)
             self._store.add(_release(record), history.calendar)
-        return Stream(self._store, bound.hash)
+            stream = Stream(self._store, bound.hash)
+            if bound.level == "pattern":
+                # What a profile is made from is published at once, before another plan can silence it.
+                stream.report(used)
+        return stream
 
     def streams(self) -> list[Stream]:
         """Every stream ever started."""
@@ -98,6 +104,11 @@ def _bind(plan: Plan, history: Panel) -> Plan:
             f"{history.n_steps} steps from step {history.first_step}.",
             hint=f"Cut it with panel.first({plan.history}).",
         )
+    if plan.grace:
+        raise PlanError(
+            "This curator takes a step as it is given; it cannot wait for late readings.",
+            hint="Leave grace at 0, and give a step when it is complete.",
+        )
     if plan.groups is not None:
         history.members(plan.groups)
     facts: dict[str, Any] = {
@@ -116,7 +127,7 @@ def _bind(plan: Plan, history: Panel) -> Plan:
 
 
 def _prepare(plan: Plan, history: Panel) -> StreamRecord:
-    """A plan's groups, atoms and profiles; nothing drawn yet."""
+    """A plan's groups and atoms; nothing learned and nothing drawn yet."""
     weights = plan.query.weights(history.n_households)
     members = history.members(plan.groups)
     groups = []
@@ -128,15 +139,14 @@ def _prepare(plan: Plan, history: Panel) -> StreamRecord:
             )
         groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
         _check_sums(plan, n=len(columns), weight=heaviest)
-    atoms = Atoms.of_groups(weights, list(members.values()))
-    profile, known = _profiles(plan, history, atoms)
+    empty = np.zeros((0, history.n_households), dtype=np.int64)
     return StreamRecord(
         plan=plan,
         households=history.households,
         groups=tuple(groups),
-        atoms=atoms,
-        profile=profile,
-        known=known,
+        atoms=Atoms.of_groups(weights, list(members.values())),
+        profile=empty,
+        known=empty.astype(bool),
         first_step=history.first_step,
     )
 
@@ -145,27 +155,38 @@ def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
     """Prove from public bounds that no sum of the stream can leave 64 bits."""
     low, high = plan.domain
     reach = max(abs(low), abs(high), high - low, abs(plan.default_reading))
-    cycles = max(1, plan.history)
-    kernels.check_limits(n_households=1, weight=cycles, magnitude=reach, what="a history")
     kernels.check_limits(n_households=n, weight=weight, magnitude=reach, what="readings")
     for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
         if layer is not None:
             kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
 
 
-def _profiles(plan: Plan, history: Panel, atoms: Atoms) -> tuple[Integers, Marks]:
-    """Zhat in the order of the atoms; of no slots at level `cycle`."""
+def _learn(record: StreamRecord, history: Panel, store: Store) -> tuple[StreamRecord, Panel]:
+    """A plan with its profiles, and the history they are made from.
+
+    In pattern mode readings that could not be published are left out first, until none is left to leave out:
+    without them another slot of a household may lack a profile, and another step then too few used readings.
+    """
+    plan, order = record.plan, record.atoms.order
     if plan.level == "cycle":
-        empty = np.zeros((0, len(atoms.order)), dtype=np.int64)
-        return empty, empty.astype(bool)
-    used, _ = history.within(*plan.domain)
-    return kernels.profiles(
-        used.readings[:, atoms.order],
-        used.present[:, atoms.order],
-        slots=plan.grid.slots,
-        min_readings=plan.k_min,
-        statistic=plan.statistic,
-    )
+        return record, history
+    while True:
+        profile, known = kernels.profiles(
+            history.readings[:, order],
+            history.present[:, order],
+            slots=plan.grid.slots,
+            min_readings=plan.k_min,
+            statistic=plan.statistic,
+        )
+        record = replace(record, profile=profile, known=known)
+        if plan.level == "strong":
+            return record, history
+        left_out = guard.unspeakable(record, history, store)
+        if not left_out.any():
+            return record, history
+        history = history.following(
+            history.readings, present=history.present & ~left_out, first_step=history.first_step
+        )
 
 
 def _release(record: StreamRecord) -> StreamRecord:

@@ -9,6 +9,7 @@
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_budget`: every plan a household is in adds up.
 - `first_step`: where a successor in pattern mode begins: after what a stopped plan has reported.
+- `unspeakable`: readings of a pattern plan's history that it may not publish and so must not learn from either.
 - `silent_steps`: while reporting, the steps where a pattern plan may only say its noisy profile, because an
   earlier plan has spoken about them and the two together would say too much.
 """
@@ -186,6 +187,23 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
         earlier = [(other, published[other.key][step]) for other in others if step in published[other.key]]
         silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1))
     return silent
+
+
+def unspeakable(record: StreamRecord, history: Panel, store: Store) -> Marks:
+    """Readings of the history that a pattern plan must not learn from, because it could not publish them.
+
+    A household's variations add up to almost nothing over the history its profile is made from. So a step that
+    the plan learns from and does not publish is what is missing from the sum of those it does publish. Where
+    too few readings of an atom are used, or an earlier plan silences a step, they are left out of profiles too.
+    """
+    _, used = used_sums(record, history)
+    atom = _atom(record)
+    few = np.zeros(history.present.shape, dtype=bool)
+    few[:, record.atoms.order] = used[:, atom - 1] == 0
+    reported = np.array([step >= record.first_step for step in history.steps], dtype=bool)
+    silent = silent_steps(record, history, store) & reported
+    left_out: Marks = history.present & (few | silent[:, None])
+    return left_out
 
 
 def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:

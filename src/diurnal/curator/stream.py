@@ -54,7 +54,7 @@ class Stream:
             )
         return {group.name: list(group.noisy_profile) for group in record.groups}
 
-    def report(self, panel: Panel, *, close: bool = False) -> list[Report]:
+    def report(self, panel: Panel) -> list[Report]:
         """The rows of the panel's steps, published now or before.
 
         A step that has been published keeps its rows, whatever readings are given for it now. Steps on the
@@ -63,7 +63,6 @@ class Stream:
 
         Args:
             panel: Readings of the plan's roster.
-            close: Where reports wait for the whole cycle: take what has not arrived of it as missing.
 
         Raises:
             ReadingsError: Another roster or grid.
@@ -78,9 +77,24 @@ class Stream:
                 self._report_steps(record, given)
             else:
                 self._hold(record, given)
-            self._close_cycles(record, close=close)
+            self._close_cycles(record, before=-math.inf)
             rows = self._store.rows(self._key, panel.steps)
         return [row for step in sorted(rows) for row in rows[step]]
+
+    def close(self, *, before: int) -> list[Report]:
+        """Report the waiting cycles that end by a step, taking what has not arrived of them as missing.
+
+        For mechanisms that report whole cycles. A cycle that is still going on at that step goes on.
+
+        Args:
+            before: The step by which a cycle must have ended.
+        """
+        with self._store.transaction():
+            record, slots = self._record(), self.plan.grid.slots
+            waiting = [cycle for cycle in self._store.open_cycles(self._key) if (cycle + 1) * slots <= before]
+            self._close_cycles(record, before=before)
+            rows = [self._store.rows(self._key, range(c * slots, (c + 1) * slots)) for c in waiting]
+        return [row for each in rows for step in sorted(each) for row in each[step]]
 
     def total(self, reports: Iterable[Report]) -> list[Report]:
         """The whole roster's rows from the rows of its groups, for free."""
@@ -213,8 +227,8 @@ class Stream:
                     rows[start + slot] = (*rows.get(start + slot, ()), row)
         return rows
 
-    def _close_cycles(self, record: StreamRecord, *, close: bool) -> None:
-        """Report held cycles that are complete, and erase what settled cycles leave behind."""
+    def _close_cycles(self, record: StreamRecord, *, before: float) -> None:
+        """Report held cycles that are complete or to be closed, and erase what settled cycles leave behind."""
         slots, calendar = record.plan.grid.slots, self._store.calendar()
         for cycle in self._store.open_cycles(self._key):
             steps = range(cycle * slots, (cycle + 1) * slots)
@@ -222,7 +236,7 @@ class Stream:
             held = self._store.held(self._key, cycle)
             if held is not None:
                 missing = [step for step in reportable if not held.arrived[step % slots]]
-                if missing and not close:
+                if missing and steps.stop > before:
                     continue
                 self._store.publish(self._key, self._held_rows(record, cycle, held, calendar))
                 self._store.close_cycle(self._key, cycle)

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from diurnal.errors import PlanError
-from diurnal.exact import Number, positive, text
+from diurnal.exact import Number, positive, text, whole
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
@@ -352,23 +352,18 @@ def _check_domain(domain: Any) -> tuple[int, int]:
 def _check_counts(plan: Plan) -> None:
     least = {"history": 0, "horizon": 1, "grace": 0, "minimum_group": 1, "min_readings": 1}
     for name, lowest in least.items():
-        value = getattr(plan, name)
-        if value is None and name == "min_readings":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-            raise PlanError(
-                f"Expected {name}={value!r} as a whole number of at least {lowest}.",
-                hint="See the documentation of Plan.",
-            )
+        if getattr(plan, name) is not None:
+            object.__setattr__(plan, name, whole(getattr(plan, name), name, least=lowest))
     if plan.min_readings is not None and plan.history and plan.min_readings > plan.history:
         raise PlanError(
             f"Expected min_readings={plan.min_readings} <= history={plan.history}.",
             hint="With more than the history has, no household would have a profile.",
         )
-    constant, (low, high) = plan.default_reading, plan.domain
-    if isinstance(constant, bool) or not isinstance(constant, int) or not low <= constant <= high:
+    low, high = plan.domain
+    object.__setattr__(plan, "default_reading", whole(plan.default_reading, "default_reading", least=low))
+    if plan.default_reading > high:
         raise PlanError(
-            f"Expected default_reading={constant!r} as an integer of the domain, {low} to {high}.",
+            f"Expected default_reading={plan.default_reading} in the domain, {low} to {high}.",
             hint="A public value such households have: the reference's mean, say.",
         )
 
@@ -411,11 +406,8 @@ def _check_bodies(plan: Plan) -> None:
     bound = plan.variation_bound
     if isinstance(bound, Ellipsoid):
         bound.centre(slots)
-    elif bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 1):
-        raise PlanError(
-            f"Expected variation_bound={bound!r} as a whole number of at least 1, or an Ellipsoid.",
-            hint="W in units of a reading: variation_bound=500 clips to half a kWh.",
-        )
+    elif bound is not None:
+        object.__setattr__(plan, "variation_bound", whole(bound, "variation_bound", least=1))
     if plan.reference is not None and len(plan.reference.profile) != slots:
         raise PlanError(
             f"Expected a reference of {slots} slots, got {len(plan.reference.profile)}.",

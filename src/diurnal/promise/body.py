@@ -72,11 +72,14 @@ class Body:
                 object.__setattr__(self, name, _integers(value, name))
         for name in ("cap", "cap_2"):
             value = getattr(self, name)
-            if value is not None and (not _is_integer(value) or value < 1):
+            if value is None:
+                continue
+            if not _is_integer(value) or value < 1:
                 raise BodyError(
                     f"Expected {name}={value!r} as a whole number of at least 1.",
                     hint="Give it in the unit of the readings; leave it out for no cap.",
                 )
+            object.__setattr__(self, name, int(value))
 
     def ranges(self, slots: int) -> tuple[Integers, Integers]:
         """The least and greatest value of each slot.
@@ -188,6 +191,7 @@ class Ellipsoid:
                 f"Expected radius={self.radius!r} as a whole number of at least 1.",
                 hint="Give it in the unit of the readings.",
             )
+        object.__setattr__(self, "radius", int(self.radius))
         if self.weighting not in ("flat", "harmonic"):
             raise BodyError(f"Unknown weighting {self.weighting!r}.", hint="Known are flat, harmonic.")
         if self.reference is not None:

@@ -54,9 +54,10 @@ def cube(ranges: Sequence[int], rate: Fraction) -> list[int]:
     vector uniform among those. R is a sum of one more geometrics than there are components, accepted with
     an exact rational probability (Canonne, Kamath and Steinke 2020 for the geometrics).
     """
-    _checked(1 / rate)
     shares = _shares(tuple(ranges))
     moving = [share for share in shares if share[0]]
+    # The radius is about as many scales as there are components; it must fit 64 bits with room to spare.
+    _checked(max(1 / rate, len(moving) / rate / 1024))
     while True:
         radius = int(_geometric(len(moving) + 1, rate).sum())
         if _accept_radius(radius, moving):

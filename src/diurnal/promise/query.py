@@ -126,6 +126,7 @@ class Weighted(Query):
         if max(map(abs, values)) >= 1 << 62:
             raise QueryError("Expected weights below 2^62.", hint="Divide the weights by a common factor.")
         object.__setattr__(self, "values", tuple(map(int, values)))
+        object.__setattr__(self, "over", int(self.over))
 
     def weights(self, n_households: int) -> Integers:
         if len(self.values) != n_households:

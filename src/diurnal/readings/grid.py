@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from diurnal.errors import ReadingsError
+from diurnal.exact import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +32,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for name in ("slots", "minutes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ReadingsError(
-                    f"Expected {name}={value!r} as a whole number of at least 1.",
-                    hint="A day of half hours has slots=48, minutes=30.",
-                )
+            object.__setattr__(self, name, whole(getattr(self, name), name, least=1, error=ReadingsError))
         try:
             ZoneInfo(self.zone)
             if datetime.fromisoformat(self.anchor).tzinfo is not None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diurnal.errors import LimitError, PlanError
-from diurnal.exact import sqrt_up_fraction
+from diurnal.exact import sqrt_up_fraction, whole
 from diurnal.promise import noise
 from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shrink
 from diurnal.promise.budget import Loss, zcdp_for
@@ -49,10 +49,7 @@ class Basis:
             raise PlanError(
                 f"Unknown noise {self.noise!r} for a basis.", hint="Known are l2-norm, laplace, gaussian."
             )
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise PlanError(
-                f"Expected size={self.size!r} as a whole number of at least 1.", hint="9 is a usual choice."
-            )
+        object.__setattr__(self, "size", whole(self.size, "size", least=1))
         if self.noise == "l2-norm" and self.size > 17:
             raise PlanError(
                 f"Expected at most 17 coefficients with l2-norm noise, got size={self.size}.",
