@@ -33,11 +33,23 @@ def whole(value: Any, name: str, *, least: int, error: type[InputError] = PlanEr
 
 
 def positive(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
-    """A positive fraction from an integer, a decimal string, a Decimal or a Fraction."""
+    """A positive fraction from an integer, a decimal string, a Decimal or a Fraction; none beyond reason."""
     number = fraction(value, name, error=error)
-    if number <= 0:
-        raise error(f"Expected {name}={value} > 0.", hint=f"Give {name} as a positive decimal.")
+    if not Fraction(1, 10**30) <= number <= 10**30:
+        raise error(
+            f"Expected {name}={value} > 0, and between 1e-30 and 1e30.", hint=f"Give {name} as a positive decimal."
+        )
     return number
+
+
+def instance(
+    value: Any, kinds: type | tuple[type, ...], name: str, *, hint: str, error: type[InputError] = PlanError
+) -> None:
+    """Refuse a value of another kind than expected, by its kind and never by its content."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        given = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise error(f"Expected {name} as {wanted}, got {given}.", hint=hint)
 
 
 def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:

@@ -463,3 +463,17 @@ def test_a_store_keeps_the_first_row_of_a_step():
     kept = stream._store.rows(stream._key, [3])[3]
     stream._store.publish(stream._key, {3: ()})
     assert stream._store.rows(stream._key, [3])[3] == kept
+
+
+def test_closing_a_slot_by_slot_cycle_settles_it(silence):
+    """Steps of an ended cycle that never came are reported as missing readings, and its noise is erased."""
+    panel = support.town()
+    stream = begin("strong", panel, query=dn.Sum())
+    stream.report(panel.between(16, 18))
+    assert stream.close(before=19) == []
+    rows = stream.close(before=20)
+    assert [row.step for row in rows] == [16, 17, 18, 19]
+    assert stream._store.open_cycles(stream._key) == []
+    assert stream.report(panel.between(16, 20)) == rows
+    profile = (panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4).sum(axis=1)
+    assert [row.numerator for row in rows[2:]] == profile[2:].tolist()

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import support
 from diurnal import Basis, Body, Ellipsoid, Grid, Histogram, Mean, Plan, Reference, Share, Sum, Weighted
 from diurnal.errors import DiurnalError, PlanError
 
@@ -22,7 +21,7 @@ def plans(draw):
     level = draw(st.sampled_from(["pattern", "strong", "cycle"]))
     fields = {
         "epsilon": draw(st.sampled_from(["1", "0.1", "1/3", 2])),
-        "cycle_epsilon": draw(st.sampled_from([None, "0.25"])),
+        "cycle_epsilon": draw(st.sampled_from([None, "0.25"])) if level == "strong" else None,
         "delta": draw(st.sampled_from([None, "1e-6"])),
         "level": level,
         "groups": draw(st.sampled_from([None, "suburb"])),
@@ -34,7 +33,7 @@ def plans(draw):
         fields |= {
             "query": draw(st.sampled_from([Sum(), Mean(), Weighted([1, 2], over=3)])),
             "body": draw(st.sampled_from([None, Body(high=9, cap_2=5), Ellipsoid(radius=3)])),
-            "variation_bound": draw(st.sampled_from([None, 5, Ellipsoid(radius=2)])),
+            "variation_bound": draw(st.sampled_from([None, 5, Ellipsoid(radius=2)])) if level == "strong" else None,
             "basis": Basis(kind="cosine", size=3),
         }
     return plan(**fields)
@@ -129,6 +128,19 @@ def test_half_of_the_history_must_be_there():
         {"default_reading": 101},
         {"default_reading": -1},
         {"reference": Reference(profile=[1, 2])},
+        {"level": "pattern", "cycle_epsilon": "1"},
+        {"level": "pattern", "variation_bound": 5},
+        {"query": "mean"},
+        {"query": Mean},
+        {"grid": "1d"},
+        {"body": 3000},
+        {"basis": 9},
+        {"groups": ["a"]},
+        {"reference": [1, 2, 3, 4]},
+        {"epsilon": "1e-400"},
+        {"epsilon": "1e400"},
+        {"delta": "1e-400"},
+        {"history": "10"},
     ],
     ids=str,
 )
@@ -139,7 +151,18 @@ def test_plans_that_contradict_themselves_are_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    "change", [{"diurnal_plan": 2}, {"diurnal_plan": None}, {"epsilon": "x"}, {"more": 1}, {"query": {"kind": "?"}}]
+    "change",
+    [
+        {"grid": None},
+        {"query": None},
+        {"domain": 3},
+        {"basis": {"size": 3, "colour": 1}},
+        {"diurnal_plan": 2},
+        {"diurnal_plan": None},
+        {"epsilon": "x"},
+        {"more": 1},
+        {"query": {"kind": "?"}},
+    ],
 )
 def test_plan_files_of_another_kind_are_refused(change):
     """Another version, an unknown field, a broken number or query raise, and say what is expected."""
@@ -200,6 +223,9 @@ def test_references_are_integers_slot_by_slot(wrong):
         Reference(**wrong)
 
 
-def test_a_town_plan_fits_its_panel():
-    """The plans used in other tests are made for the panel's own grid."""
-    assert support.plan_for(support.town()).grid == support.town().grid
+def test_a_plan_s_fields_are_checked_by_name():
+    """with_ refuses a field that a plan has not, and from_json what is no mapping."""
+    with pytest.raises(PlanError, match="epsiln"):
+        plan().with_(epsiln="2")
+    with pytest.raises(PlanError, match=r"json\.loads"):
+        Plan.from_json("{}")

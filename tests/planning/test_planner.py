@@ -214,3 +214,63 @@ def test_predictions_are_plain_data():
     data = dn.predict(plan(), SHAPE).to_json()
     assert {row["name"] for row in data["mechanisms"]} == {"laplace", "cube"}
     assert set(data["without_data"]["error_of_totals"]) == {"day", "month", "year"}
+
+
+def homes(n=60, cycles=10, level=300):
+    """Public-looking homes around a level, with a shape and scatter of their own."""
+    rng = np.random.default_rng(6)
+    shape = 1 + 0.5 * np.sin(2 * np.pi * np.arange(48) / 48)
+    readings = level * shape[:, None] * rng.uniform(0.5, 1.5, size=n) * rng.uniform(0.8, 1.2, size=(cycles, 48, n))
+    return dn.Panel.from_array(np.rint(readings).astype(int).reshape(-1, n))
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "cube", "basis"])
+def test_what_bounds_clip_is_predicted_from_open_data(mechanism):
+    """A body far too narrow is predicted to be off by nearly the whole level, and is warned of."""
+    open_data = homes()
+    narrow = plan(
+        mechanism=mechanism, body=dn.Body(high=10), reference=dn.public_reference(open_data), basis=dn.Basis(size=3)
+    )
+    row = dn.predict(narrow, SHAPE, open_data=open_data).row(mechanism)
+    assert row.bias == pytest.approx(305, rel=0.1)
+    assert row.errors.step > 290
+    prediction = dn.predict(narrow, SHAPE, open_data=open_data)
+    assert any("eps_z = 0" in warning for warning in prediction.warnings(row))
+
+
+def test_clipped_variations_are_predicted_from_open_data():
+    """A W of 1 drops nearly all of the mean's variation."""
+    open_data = homes()
+    profile, moved = open_data.readings.reshape(10, 48, -1).mean(axis=0), open_data.readings.reshape(10, 48, -1)
+    off = np.sqrt(np.mean((moved - profile).mean(axis=2) ** 2))
+    tight = plan(level="strong", mechanism="cube", cycle_mechanism="cube", body=None, variation_bound=1)
+    assert dn.predict(tight, SHAPE, open_data=open_data).row("cube+cube").bias == pytest.approx(off, rel=0.2)
+
+
+def test_unpredicted_clipping_is_said():
+    """Without open data the table and the sentences say that what bounds clip is not in the numbers."""
+    assert "+ clip?" in str(dn.predict(plan(), SHAPE))
+    assert any("clip" in said for said in dn.explain(plan(mechanism="cube"), SHAPE))
+    assert "+ clip?" not in str(dn.predict(plan(body=None), SHAPE))
+
+
+@pytest.mark.parametrize(("pattern", "cycle"), [("auto", "basis"), ("basis", "auto")])
+def test_naming_a_basis_for_one_layer_does_not_choose_it_for_the_other(pattern, cycle):
+    """Without public knowledge auto stays unbiased in the layer that was left to it."""
+    one = plan(level="strong", body=None, mechanism=pattern, cycle_mechanism=cycle)
+    chosen = dn.choose(one, SHAPE)
+    assert {chosen.mechanism, chosen.cycle_mechanism} == {"basis", "cube"}
+
+
+def test_auto_chooses_each_layer_by_itself():
+    """With Laplace named for the pattern, the cycle still gets the better cube."""
+    one = plan(level="strong", mechanism="laplace", variation_bound=500)
+    assert dn.choose(one, SHAPE).cycle_mechanism == "cube"
+
+
+def test_a_panel_will_do_for_its_shape():
+    """predict, choose and explain take the panel itself, by the plan's groups."""
+    panel = support.town(groups={"side": ["a"] * 10 + ["b"] * 30})
+    one = support.plan_for(panel, groups="side", mechanism="cube")
+    assert dn.predict(one, panel).n_households == 10
+    assert dn.explain(one, panel) == dn.explain(one, panel.shape_by("side"))

@@ -49,8 +49,8 @@ def test_a_known_total_undoes_its_slot_for_ever(spring):
 
 
 def test_with_the_calendar_there_is_no_known_total(spring):
-    """On the calendar the two steps are never reported, no other report is zero but for noise, and the best
-    guess at the noise is off by hundreds of kilowatt hours in some slot.
+    """On the calendar the two steps are never reported, and what an attacker would subtract instead, the smallest
+    report of the slot, is not the noise: no total of these slots follows from it.
     """
     steps = known_zero_steps(spring)
     guarded = dn.Panel.from_array(
@@ -64,10 +64,11 @@ def test_with_the_calendar_there_is_no_known_total(spring):
     rows = {row.step: row.numerator for row in stream.report(spring)}
     assert set(steps).isdisjoint(rows)
     assert set(rows) == set(spring.steps) - set(steps)
-    # What the attack would have subtracted is not published; the noise it would have found is still there.
-    off = [rows[t] - int(spring.readings[t - spring.first_step].sum()) for t in sorted(rows)]
-    assert len({off[0], *off}) > 40
-    assert max(map(abs, off)) > 10_000
+    for slot in {step % 48 for step in steps}:
+        same_slot = [t for t in sorted(rows) if t % 48 == slot]
+        truth = {t: int(spring.readings[t - spring.first_step].sum()) for t in same_slot}
+        guess = min(rows[t] for t in same_slot)
+        assert not any(rows[t] - guess == truth[t] for t in same_slot)
 
 
 def test_the_slot_minimum_removes_most_of_theorem_1_s_noise(ausgrid):
@@ -93,6 +94,6 @@ def test_the_slot_minimum_removes_most_of_theorem_1_s_noise(ausgrid):
     stripped = reports - reports.min(axis=0) + base
     before = np.sqrt(np.mean((reports.reshape(-1) - truth) ** 2)) / truth.max()
     after = np.sqrt(np.mean((stripped.reshape(-1) - truth) ** 2)) / truth.max()
-    assert before > 0.4
+    assert before > 0.3
     assert after < 0.09
-    assert after < before / 5
+    assert after < before / 3

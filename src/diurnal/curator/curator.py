@@ -19,7 +19,8 @@ import numpy as np
 from diurnal.curator import guard
 from diurnal.curator.store import Group, MemoryStore, Store, StreamRecord
 from diurnal.curator.stream import Stream, released
-from diurnal.errors import PlanError, QueryError
+from diurnal.errors import PlanError, QueryError, ReadingsError
+from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.promise.budget import Budget
@@ -47,7 +48,9 @@ class Curator:
         Args:
             budget: The caps for every household; epsilon 1 for the pattern and 1 for a cycle unless given.
         """
-        return cls(MemoryStore(budget or Budget()))
+        chosen = Budget() if budget is None else budget
+        instance(chosen, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
+        return cls(MemoryStore(chosen))
 
     def start(self, plan: Plan, history: Panel) -> Stream:
         """Start a plan, or find it started.
@@ -63,6 +66,8 @@ class Curator:
             InputError: Plan and history do not fit each other.
             RefusedError: The guard or the budget says no.
         """
+        instance(plan, Plan, "plan", hint="Make one with Plan(...).")
+        instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
         bound = _bind(plan, history)
         with self._store.transaction():
             if any(record.key == bound.hash for record in self._store.records()):
@@ -76,8 +81,7 @@ class Curator:
             guard.check_history(record, others)
             guard.check_differencing(record, others)
             guard.check_budget(record, others, self._store.budget)
-            used, _ = history.within(*bound.domain)
-            record, used = _learn(record, used, self._store)
+            record, used = _learn(record, _in_domain(bound, history), self._store)
             self._store.add(_release(record), history.calendar)
             stream = Stream(self._store, bound.hash)
             if bound.level == "pattern":
@@ -159,6 +163,20 @@ def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
     for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
         if layer is not None:
             kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
+
+
+def _in_domain(plan: Plan, history: Panel) -> Panel:
+    """The history without what lies outside the domain; refused if that is most of it: another unit, surely.
+
+    Readings outside are missing marks, which neighbours share, so refusing tells nothing else.
+    """
+    used, outside = history.within(*plan.domain)
+    if 2 * outside > int(np.count_nonzero(history.present)):
+        raise ReadingsError(
+            f"More than half of the history lies outside the domain {plan.domain}.",
+            hint="Give the domain in the unit of the readings: 8 kWh are (0, 8000) in Wh.",
+        )
+    return used
 
 
 def _learn(record: StreamRecord, history: Panel, store: Store) -> tuple[StreamRecord, Panel]:

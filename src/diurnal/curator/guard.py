@@ -28,6 +28,7 @@ from diurnal.errors import (
     BudgetError,
     DifferencingError,
     OverlapError,
+    PlanError,
     PopulationError,
 )
 from diurnal.exact import text
@@ -141,6 +142,11 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
         asked = loss(record, everyone)
         if asked == NOTHING:
             continue
+        if delta is None and any(loss(each, everyone).zcdp for each in everyone):
+            raise PlanError(
+                "A Gaussian plan is counted at the budget's delta, and this budget has none.",
+                hint="Open the store with Budget(..., delta='1e-6').",
+            )
         # Losses at a delta do not add up as numbers do: each household's total is read by itself.
         pasts = _past_losses(record, others, loss)
         worst = max(pasts, key=lambda past: (past + asked).at(delta))
@@ -149,8 +155,10 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
             raise BudgetError(
                 f"The plan asks for {text(asked.at(delta))} of the {name} budget; {text(cap)} was allowed in all "
                 f"and {text(remaining)} is left for the most charged household.",
-                hint=f"An epsilon of at most {text(remaining)} would be allowed, or a roster without the charged "
-                "households.",
+                hint=(
+                    f"An epsilon of at most {text(remaining)} would be allowed" if remaining else "Nothing is left"
+                )
+                + "; a roster without the charged households is another matter.",
                 remaining=remaining,
                 requested=asked.at(delta),
             )

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import RLock
 
+import numpy as np
+
 from diurnal.curator.report import Report
 from diurnal.errors import StreamError
 from diurnal.planning.plan import Plan
@@ -152,8 +154,8 @@ class Store(ABC):
         """The readings of an open cycle that have arrived."""
 
     @abstractmethod
-    def hold(self, key: str, cycle: int, readings: HeldCycle) -> None:
-        """Keep the readings of an open cycle."""
+    def hold(self, key: str, step: int, readings: Integers, present: Marks) -> bool:
+        """Keep the readings of a step of an open cycle; False, and nothing kept, if it has some already."""
 
     @abstractmethod
     def close_cycle(self, key: str, cycle: int) -> None:
@@ -240,8 +242,17 @@ class MemoryStore(Store):
     def held(self, key: str, cycle: int) -> HeldCycle | None:
         return self._held.get((key, cycle))
 
-    def hold(self, key: str, cycle: int, readings: HeldCycle) -> None:
-        self._held[key, cycle] = readings
+    def hold(self, key: str, step: int, readings: Integers, present: Marks) -> bool:
+        cycle, slot = divmod(step, self._records[key].plan.grid.slots)
+        held = self._held.get((key, cycle))
+        if held is None:
+            empty = np.zeros((self._records[key].plan.grid.slots, len(readings)), dtype=np.int64)
+            held = HeldCycle(readings=empty, present=empty.astype(bool), arrived=np.zeros(len(empty), dtype=bool))
+            self._held[key, cycle] = held
+        if held.arrived[slot]:
+            return False
+        held.readings[slot], held.present[slot], held.arrived[slot] = readings, present, True
+        return True
 
     def close_cycle(self, key: str, cycle: int) -> None:
         self._noise.pop((key, cycle), None)

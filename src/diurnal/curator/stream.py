@@ -13,6 +13,7 @@ from diurnal.curator import guard
 from diurnal.curator.report import Form, Report, total
 from diurnal.curator.store import Group, HeldCycle, Store, StreamRecord
 from diurnal.errors import ReadingsError, StreamError
+from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.promise.guarantee import Guarantee
 from diurnal.promise.mechanisms import Mechanism
@@ -67,6 +68,13 @@ class Stream:
         Raises:
             ReadingsError: Another roster or grid.
         """
+        instance(
+            panel,
+            Panel,
+            "readings",
+            hint="Make a panel: panel.following(array) has its roster.",
+            error=ReadingsError,
+        )
         with self._store.transaction():
             record = self._record()
             _check_panel(record, panel)
@@ -82,18 +90,22 @@ class Stream:
         return [row for step in sorted(rows) for row in rows[step]]
 
     def close(self, *, before: int) -> list[Report]:
-        """Report the waiting cycles that end by a step, taking what has not arrived of them as missing.
+        """Report what is missing of the open cycles that end by a step, taking it as missing readings.
 
-        For mechanisms that report whole cycles. A cycle that is still going on at that step goes on.
+        Their noise and held readings are erased then. A cycle that is still going on at that step goes on.
 
         Args:
             before: The step by which a cycle must have ended.
         """
         with self._store.transaction():
             record, slots = self._record(), self.plan.grid.slots
-            waiting = [cycle for cycle in self._store.open_cycles(self._key) if (cycle + 1) * slots <= before]
+            ended = [cycle for cycle in self._store.open_cycles(self._key) if (cycle + 1) * slots <= before]
+            steps = [range(cycle * slots, (cycle + 1) * slots) for cycle in ended]
+            if self._layers[0].by_slot:
+                for each in steps:
+                    self._report_steps(record, _nothing(record, each))
             self._close_cycles(record, before=before)
-            rows = [self._store.rows(self._key, range(c * slots, (c + 1) * slots)) for c in waiting]
+            rows = [self._store.rows(self._key, each) for each in steps]
         return [row for each in rows for step in sorted(each) for row in each[step]]
 
     def total(self, reports: Iterable[Report]) -> list[Report]:
@@ -195,19 +207,10 @@ class Stream:
 
     def _hold(self, record: StreamRecord, panel: Panel) -> None:
         """Keep the readings of open cycles until they are complete."""
-        slots = record.plan.grid.slots
         for step in self._open_steps(record, panel):
-            cycle, slot, row = step // slots, step % slots, step - panel.first_step
-            held = self._store.held(self._key, cycle)
-            if held is None:
-                empty = np.zeros((slots, panel.n_households), dtype=np.int64)
-                held = HeldCycle(readings=empty, present=empty.astype(bool), arrived=np.zeros(slots, dtype=bool))
-                self._store.hold(self._key, cycle, held)
-            if held.arrived[slot]:
+            row = step - panel.first_step
+            if not self._store.hold(self._key, step, panel.readings[row], panel.present[row]):
                 self._store.count(self._key, "arrived before", 1)
-                continue
-            held.readings[slot], held.present[slot] = panel.readings[row], panel.present[row]
-            held.arrived[slot] = True
 
     def _held_rows(
         self, record: StreamRecord, cycle: int, held: HeldCycle, calendar: frozenset[int]
@@ -253,10 +256,22 @@ def _check_panel(record: StreamRecord, panel: Panel) -> None:
     # A panel that follows the history has its very roster; only others are compared name by name.
     if panel.households is not record.households and panel.households != record.households:
         raise ReadingsError(
-            f"Expected the {len(record.households)} households of the roster, in its order, got "
-            f"{len(panel.households)}.",
+            f"Expected the {len(record.households)} households of the roster by name and in its order, got "
+            f"{len(panel.households)} others, or in another order.",
             hint="A household that left stays on the roster with missing readings; a new roster is a new plan.",
         )
+
+
+def _nothing(record: StreamRecord, steps: range) -> Panel:
+    """A panel of the plan's roster in which everything is missing."""
+    readings = np.zeros((len(steps), len(record.households)), dtype=np.int64)
+    return Panel(
+        readings=readings,
+        present=readings.astype(bool),
+        households=record.households,
+        grid=record.plan.grid,
+        first_step=steps.start,
+    )
 
 
 def _runs(steps: list[int]) -> list[range]:

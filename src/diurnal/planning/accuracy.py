@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from diurnal.errors import PlanError
-from diurnal.exact import text
+from diurnal.exact import instance, text
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import SPANS, Errors, Row
 from diurnal.promise.budget import zcdp_for
@@ -65,8 +65,15 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         bias=bias.rms if bias.known else None,
         errors=Errors(step=math.hypot(std, bias.rms), **totals),
         relative_to_laplace=None if laplace is None else std / laplace,
-        note="" if bias.known else "what is dropped is not known without a public reference",
+        note=_bias_note(plan, bias.known, open_data),
     )
+
+
+def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
+    if not known:
+        return "what is dropped is not known without a public reference"
+    bounded = plan.body is not None or plan.variation_bound is not None
+    return "what bounds clip is not known without open data" if bounded and open_data is None else ""
 
 
 def _noise_variance(
@@ -113,17 +120,15 @@ class _Bias:
         open_data: Panel | None,
         share: float,
     ) -> _Bias:
-        slots = plan.grid.slots
-        biased = [layer for layer in (pattern, cycle) if layer is not None and layer.biased]
-        if not biased:
-            return cls(np.zeros(slots), None, known=True)
         if open_data is not None:
             return cls(*_open_bias(plan, pattern, cycle, open_data, share), known=True)
-        if pattern is not None and pattern.biased and plan.reference is not None:
-            profile = np.array(plan.reference.profile, dtype=float)
-            known = not (cycle is not None and cycle.biased)
-            return cls(share * pattern.bias(profile), None, known=known)
-        return cls(np.zeros(slots), None, known=False)
+        dropped = np.zeros(plan.grid.slots)
+        if pattern is not None and plan.reference is not None:
+            dropped = share * _dropped(pattern, np.array(plan.reference.profile, dtype=np.int64)[:, None])
+        unknown = (pattern is not None and pattern.biased and plan.reference is None) or (
+            cycle is not None and cycle.biased
+        )
+        return cls(dropped, None, known=not unknown)
 
     def of_total(self, steps: int) -> float:
         """Of a total over so many steps, as if the bias of a whole cycle came again in every one."""
@@ -140,6 +145,7 @@ def _open_bias(
     plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None, panel: Panel, share: float
 ) -> tuple[Floats, Floats | None]:
     """What the layers drop of public households: of their profiles, and of every cycle's variations."""
+    instance(panel, Panel, "open_data", hint="Make a panel with Panel.from_array(readings).")
     slots = plan.grid.slots
     if panel.grid.slots != slots or panel.n_cycles < 1:
         raise PlanError(
@@ -147,14 +153,15 @@ def _open_bias(
         )
     whole = panel.first(panel.n_cycles)
     profile, known = kernels.profiles(whole.readings, whole.present, slots=slots, min_readings=1)
-    dropped = np.zeros(slots)
-    if pattern is not None and pattern.biased:
-        dropped = share * _dropped(pattern, profile)
-    if cycle is None or not cycle.biased:
+    dropped = np.zeros(slots) if pattern is None else share * _dropped(pattern, profile)
+    if cycle is None or (cycle.by_slot and plan.clip is None):
         return dropped, None
     rows = whole.readings.reshape(-1, slots, whole.n_households)
     marks = whole.present.reshape(rows.shape) & known
     variations = np.where(marks, rows - profile, 0)
+    if cycle.by_slot:
+        clipped = np.clip(variations, -(plan.clip or 0), plan.clip)
+        return dropped, share * (clipped - variations).mean(axis=2).reshape(-1)
     return dropped, share * np.concatenate([_dropped(cycle, each) for each in variations])
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from diurnal.errors import PlanError
-from diurnal.exact import Number, positive, text, whole
+from diurnal.exact import Number, instance, positive, text, whole
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
@@ -109,6 +109,7 @@ class Plan:
     """A digest of the public calendar; filled in when the plan is started."""
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         _check_choices(self)
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         if self.cycle_epsilon is not None:
@@ -206,6 +207,9 @@ class Plan:
 
     def with_(self, **changes: Any) -> Plan:
         """The same plan with some fields changed."""
+        unknown = set(changes) - {each.name for each in fields(self)}
+        if unknown:
+            raise PlanError(f"A plan has no fields {sorted(unknown)}.", hint="See the documentation of Plan.")
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
@@ -222,6 +226,7 @@ class Plan:
         Raises:
             PlanError: Another version, or a field that is unknown or missing.
         """
+        instance(data, Mapping, "a plan", hint="Read the file with json.loads first.")
         values = dict(data)
         version = values.pop("diurnal_plan", None)
         if version != VERSION:
@@ -236,6 +241,16 @@ class Plan:
                 hint="A plan file holds every field; write it with Plan.to_json.",
             )
         bound, body = values["variation_bound"], values["body"]
+        try:
+            return cls._of_plain(values, bound, body)
+        except (TypeError, KeyError, AttributeError) as cause:
+            raise PlanError(
+                "A field of the plan file has another form than Plan.to_json writes.",
+                hint="Write the plan anew from Python.",
+            ) from cause
+
+    @classmethod
+    def _of_plain(cls, values: dict[str, Any], bound: Any, body: Any) -> Plan:
         return cls(
             **{
                 **values,
@@ -325,6 +340,24 @@ def _plain(value: Any) -> Any:
     return value.to_json() if hasattr(value, "to_json") else value
 
 
+def _check_kinds(plan: Plan) -> None:
+    nothing = type(None)
+    kinds: dict[str, tuple[tuple[type, ...], str]] = {
+        "query": ((Query,), "For example query=Mean()."),
+        "grid": ((Grid,), "For example grid=panel.grid, or Grid(slots=48, minutes=30)."),
+        "groups": ((str, nothing), "Name a partition of the panel: groups='suburb'."),
+        "body": ((Body, Ellipsoid, nothing), "For example body=Body(high=3000)."),
+        "basis": ((Basis,), "For example basis=Basis(size=9)."),
+        "cycle_basis": ((Basis,), "For example cycle_basis=Basis(size=5)."),
+        "reference": ((Reference, nothing), "For example reference=Reference(profile=[...])."),
+        "roster": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
+        "calendar": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
+        "channel": ((str,), "For example channel='consumption'."),
+    }
+    for name, (kind, hint) in kinds.items():
+        instance(getattr(plan, name), kind, name, hint=hint)
+
+
 def _check_choices(plan: Plan) -> None:
     choices = {
         "level": LEVELS,
@@ -379,6 +412,11 @@ def _check_level(plan: Plan) -> None:
         raise PlanError(
             "At level 'cycle' there is no profile: no history, and no basis.",
             hint="Leave history out and take laplace, cube, gaussian or auto.",
+        )
+    if plan.level != "strong" and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
+        raise PlanError(
+            f"cycle_epsilon and variation_bound are for strong plans, and this one is {plan.level}.",
+            hint="Leave them out, or take level='strong'; at level 'cycle' epsilon is a cycle's.",
         )
     if plan.level != "cycle" and plan.history < 1:
         raise PlanError(

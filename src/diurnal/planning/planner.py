@@ -7,13 +7,14 @@ profile with the exact variations (eps_z = 0), and epsilon split over all report
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from diurnal.errors import LimitError, PlanError
-from diurnal.exact import Number, positive, text
+from diurnal.exact import Number, instance, positive, text
 from diurnal.planning.accuracy import (
     mechanism_names,
     mechanism_row,
@@ -28,19 +29,22 @@ from diurnal.promise.mechanisms import NAMES
 from diurnal.readings.panel import Panel, Shape
 
 
-def predict(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Prediction:
+def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> Prediction:
     """The error of every mechanism before anything is spent, and of doing without any.
 
     Args:
         plan: What is to be reported and promised; its own mechanisms are among those predicted.
-        shape: How large the groups are, and over how many cycles a split budget would be spread.
+        shape: How large the groups are, and over how many cycles a split budget would be spread; or the panel
+            itself, of which nothing else is used.
         open_data: *Public* readings of other households on the same grid, to predict what bounds and bases
             drop. Never the private panel.
     """
+    shape = _shape(plan, shape)
     n = min(shape.group_sizes)
-    pairs = list(_candidates(plan))
+    wanted = mechanism_names(plan)
+    shown = [pair for pair in _candidates(plan, open_data) if pair[0] in ("basis", pair[-1]) or pair == wanted]
     laplace = mechanism_row(_with(plan, *_first_pair(plan)), n, None, None)
-    rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in pairs]
+    rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in shown]
     return Prediction(
         plan=plan,
         n_households=n,
@@ -51,7 +55,7 @@ def predict(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Pred
     )
 
 
-def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
+def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> Plan:
     """The plan with every mechanism left to `auto` chosen by predicted error.
 
     A biased mechanism is chosen only where a public reference says how large the bias is: the plan's
@@ -60,16 +64,15 @@ def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
     wanted = mechanism_names(plan)
     if "auto" not in wanted:
         return plan
-    n = min(shape.group_sizes)
+    n = min(_shape(plan, shape).group_sizes)
     best: tuple[float, Plan] | None = None
-    for pair in _candidates(plan):
+    for pair in _candidates(plan, open_data):
         candidate = _with(plan, *pair)
         if not _keeps(plan, candidate, wanted, pair):
             continue
-        row = mechanism_row(candidate, n, open_data, None)
-        known = row.bias is not None or "basis" in wanted
-        if known and (best is None or row.errors.step < best[0]):
-            best = (row.errors.step, candidate)
+        error = mechanism_row(candidate, n, open_data, None).errors.step
+        if best is None or error < best[0]:
+            best = (error, candidate)
     if best is None:
         raise PlanError(
             "No mechanism whose bias is known fits this plan's bounds.",
@@ -79,7 +82,7 @@ def choose(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> Plan:
     return best[1]
 
 
-def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | None = None) -> Fraction:
+def epsilon_for(plan: Plan, shape: Shape | Panel, error: Number, *, open_data: Panel | None = None) -> Fraction:
     """The least epsilon (to three digits) at which a report's predicted error is at most `error`.
 
     Both layers of strong mode get the same epsilon.
@@ -88,19 +91,18 @@ def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | N
         PlanError: The bias alone is larger.
     """
     target = float(positive(error, "error"))
-    n = min(shape.group_sizes)
+    n = min(_shape(plan, shape).group_sizes)
     fixed = choose(plan, shape, open_data=open_data)
 
     def error_at(epsilon: Fraction) -> float:
         changed = fixed.with_(epsilon=epsilon, cycle_epsilon=None)
-        return mechanism_row(changed, n, open_data, None).errors.step
+        try:
+            return mechanism_row(changed, n, open_data, None).errors.step
+        except LimitError:
+            return math.inf
 
-    low, high = Fraction(1, 10**4), Fraction(10**4)
-    try:
-        reachable = error_at(high) <= target
-    except LimitError:
-        reachable = False
-    if not reachable:
+    low, high = Fraction(1, 10**4), Fraction(10**3)
+    if error_at(high) > target:
         raise PlanError(
             f"No epsilon brings the error of {'+'.join(mechanism_names(fixed))} down to {error}.",
             hint="A smaller bias needs more coefficients, a wider body or a larger group.",
@@ -111,7 +113,7 @@ def epsilon_for(plan: Plan, shape: Shape, error: Number, *, open_data: Panel | N
     return _three_digits_up(high)
 
 
-def explain(plan: Plan, shape: Shape, *, open_data: Panel | None = None) -> list[str]:
+def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> list[str]:
     """The plan in plain sentences that a privacy officer can sign, one after the other; see `numbered`."""
     chosen = choose(plan, shape, open_data=open_data)
     prediction = predict(chosen, shape, open_data=open_data)
@@ -148,23 +150,29 @@ def _first_pair(plan: Plan) -> tuple[str, ...]:
     return ("laplace",) * len(mechanism_names(plan))
 
 
-def _candidates(plan: Plan) -> Iterator[tuple[str, ...]]:
-    """Names of mechanisms that the plan could use: one, or one for each layer of strong mode."""
+def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]]:
+    """Names of mechanisms that the plan could use: one, or one for each layer of strong mode.
+
+    A biased one is among them where the user named it for that layer, or where its bias is known: for profiles
+    from a reference or open data, for a cycle's variations from open data.
+    """
     wanted = mechanism_names(plan)
-    names = [name for name in NAMES if name != "gaussian" or plan.delta is not None]
-    slot_names = [name for name in names if name != "basis"]
-    known = plan.reference is not None or "basis" in wanted
+    slot_names = [name for name in NAMES if name != "basis" and (name != "gaussian" or plan.delta is not None)]
     if plan.level == "cycle":
         yield from ((name,) for name in slot_names)
-    elif plan.level == "pattern":
-        yield from ((name,) for name in (names if known else slot_names))
-    else:
-        pairs = [(name, name) for name in slot_names]
-        if known:
-            pairs += [("basis", name) for name in slot_names] + [("basis", "basis")]
-        if "auto" not in wanted and wanted not in pairs:
-            pairs.append((wanted[0], wanted[1]))
-        yield from pairs
+        return
+    known = [plan.reference is not None or open_data is not None, open_data is not None]
+    layers = [
+        [*slot_names, "basis"] if asked == "basis" or bias_known else slot_names
+        for asked, bias_known in zip(wanted, known, strict=False)
+    ]
+    yield from itertools.product(*layers)
+
+
+def _shape(plan: Plan, shape: Shape | Panel) -> Shape:
+    """Sizes of the plan's groups, from a shape or from the panel itself."""
+    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+    return shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
 
 
 def _with(plan: Plan, *names: str) -> Plan:
@@ -181,13 +189,9 @@ def _with(plan: Plan, *names: str) -> Plan:
 
 def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> str:
     beside = prediction.without_data
-    bias = (
-        f"what is dropped is {short(row.bias)} of it"
-        if row.bias
-        else "nothing is dropped but what bounds clip"
-        if row.bias is not None
-        else "what is dropped comes on top and is not known"
-    )
+    bias = "nothing is dropped" if not row.bias else f"what is dropped is {short(row.bias)} of it"
+    if row.note:
+        bias = f"{bias}; {row.note}" if row.bias is not None else row.note
     return (
         f"A report's predicted error is {short(row.errors.step)} {unit} ({bias}); that of a day's total "
         f"{short(row.errors.day)}, of a year's {short(row.errors.year)}. Nothing at all would have "

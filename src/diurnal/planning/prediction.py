@@ -118,7 +118,7 @@ class Prediction:
         lines = [head, f"{'':22}{'report':>10}{'day':>10}{'month':>11}{'year':>12}  bias"]
         for row in self.rows:
             errors = row.errors
-            bias = "unknown" if row.bias is None else short(row.bias)
+            bias = "unknown" if row.bias is None else short(row.bias) + (" + clip?" if "clip" in row.note else "")
             lines.append(
                 f"{row.name:22}{short(errors.step):>10}{short(errors.day):>10}"
                 f"{short(errors.month):>11}{short(errors.year):>12}  {bias}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from diurnal.errors import BodyError, PlanError
-from diurnal.exact import Number, positive, text
+from diurnal.exact import Number, instance, positive, text
 from diurnal.promise.body import Body
 from diurnal.promise.mechanisms.base import Floats
 from diurnal.readings.panel import Panel
@@ -67,8 +67,13 @@ def public_reference(open_data: Panel, *, mismatch: Number | None = None) -> Ref
         mismatch: How far its profile is thought to be from the private population's; a quarter of its level
             unless given.
     """
+    instance(open_data, Panel, "open_data", hint="Make a panel with Panel.from_array(readings).")
     slots = open_data.grid.slots
+    if open_data.n_cycles < 1:
+        raise PlanError("Expected open data of at least one whole cycle.", hint="Give more steps.")
     mean = _mean_of(open_data.first(open_data.n_cycles)).reshape(-1, slots)
+    if np.isnan(mean).all(axis=0).any():
+        raise PlanError("Expected open data with a reading in every slot of the cycle.", hint="Give more cycles.")
     profile = np.nanmean(mean, axis=0)
     spread = math.sqrt(float(np.nanmean((mean - profile) ** 2)))
     return Reference(

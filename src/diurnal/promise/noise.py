@@ -54,10 +54,9 @@ def cube(ranges: Sequence[int], rate: Fraction) -> list[int]:
     vector uniform among those. R is a sum of one more geometrics than there are components, accepted with
     an exact rational probability (Canonne, Kamath and Steinke 2020 for the geometrics).
     """
+    check_cube(ranges, rate)
     shares = _shares(tuple(ranges))
     moving = [share for share in shares if share[0]]
-    # The radius is about as many scales as there are components; it must fit 64 bits with room to spare.
-    _checked(max(1 / rate, len(moving) / rate / 1024))
     while True:
         radius = int(_geometric(len(moving) + 1, rate).sum())
         if _accept_radius(radius, moving):
@@ -65,6 +64,29 @@ def cube(ranges: Sequence[int], rate: Fraction) -> list[int]:
     bounds = np.array([radius * top // bottom for top, bottom in shares], dtype=np.int64)
     drawn: list[int] = (_below(2 * bounds + 1) - bounds).tolist()
     return drawn
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse Laplace or Gaussian noise that could not be drawn, before anything is spent on it."""
+    _checked(scale)
+
+
+def check_cube(ranges: Sequence[int], rate: Fraction) -> None:
+    """Refuse cube noise that could not be drawn, before anything is spent on it."""
+    _rational(rate)
+    # The radius is about as many scales as there are components; it must fit 64 bits with room to spare.
+    _checked(max(1 / rate, sum(width > 0 for width in ranges) / rate / 1024))
+
+
+def check_l2_norm(size: int, rate: Fraction) -> None:
+    """Refuse l2-norm noise that could not be drawn, before anything is spent on it."""
+    if size > _LARGEST_PROPOSAL:
+        raise LimitError(
+            f"l2-norm noise of {size} components would almost never be accepted.",
+            hint=f"Keep at most {_LARGEST_PROPOSAL} coefficients, or take Laplace or Gaussian noise.",
+        )
+    _checked(1 / rate)
+    _rational(_proposal(size, rate))
 
 
 def cube_shares(ranges: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -78,18 +100,18 @@ def l2_norm(size: int, rate: Fraction) -> list[int]:
     Proposed from discrete Laplace draws of a rational rate r <= rate/sqrt(size), accepted with probability
     exp(-(rate |v|_2 - r |v|_1)), decided without rounding: the root is compared by squaring.
     """
-    if size > _LARGEST_PROPOSAL:
-        raise LimitError(
-            f"l2-norm noise of {size} components would almost never be accepted.",
-            hint=f"Keep at most {_LARGEST_PROPOSAL} coefficients, or take Laplace or Gaussian noise.",
-        )
-    _checked(1 / rate)
-    proposal = 1 / sqrt_up_fraction(size / rate**2)
+    check_l2_norm(size, rate)
+    proposal = _proposal(size, rate)
     while True:
         for vector in _two_sided(16 * size, proposal).reshape(-1, size).tolist():
             square = rate * rate * sum(v * v for v in vector)
             if _accept_root(square, proposal * sum(map(abs, vector))):
                 return [int(v) for v in vector]
+
+
+def _proposal(size: int, rate: Fraction) -> Fraction:
+    """A rational rate of at most rate/sqrt(size)."""
+    return 1 / sqrt_up_fraction(size / rate**2)
 
 
 def _checked(scale: Fraction) -> Fraction:

@@ -6,19 +6,20 @@ reading is no shift of its transform, so they carry the promise of one cycle onl
 
 A partition of the roster into groups asks the query of each group. A household is in one group, so the
 groups cost what one costs (parallel composition). The total of the groups is their sum: ask for that, and
-never for a second report (`diurnal.total`).
+never for a second report (`Stream.total`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from diurnal.errors import QueryError
+from diurnal.exact import instance
 from diurnal.readings.panel import Integers
 
 
@@ -112,6 +113,7 @@ class Weighted(Query):
     kind: ClassVar[str] = "weighted"
 
     def __post_init__(self) -> None:
+        instance(self.values, Iterable, "the weights", hint="One for each household.", error=QueryError)
         values = tuple(self.values)
         if any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in (*values, self.over)):
             raise QueryError(
@@ -203,6 +205,7 @@ class Histogram(_Counting):
     kind: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
+        instance(self.edges, Iterable, "the edges", hint="A list of levels.", error=QueryError)
         edges = tuple(self.edges)
         _check_levels(edges, "edges")
         if not edges or list(edges) != sorted(set(edges)):
@@ -236,6 +239,7 @@ CountingQuery = _Counting
 def query_from_json(data: Mapping[str, Any]) -> Query:
     """The query that `to_json` wrote."""
     kinds: dict[str, type[Query]] = {q.kind: q for q in (Sum, Mean, Weighted, Share, Histogram)}
+    instance(data, Mapping, "a query", hint="As Query.to_json writes it.", error=QueryError)
     fields = dict(data)
     kind = fields.pop("kind", None)
     if kind not in kinds:

@@ -37,7 +37,7 @@ class Grid:
             ZoneInfo(self.zone)
             if datetime.fromisoformat(self.anchor).tzinfo is not None:
                 raise ValueError
-        except (ValueError, ZoneInfoNotFoundError) as cause:
+        except (ValueError, TypeError, ZoneInfoNotFoundError) as cause:
             raise ReadingsError(
                 f"Expected an IANA time zone and a local anchor, got {self.zone!r} and {self.anchor!r}.",
                 hint="For example zone='Australia/Sydney', anchor='2012-07-01T00:00'.",
@@ -53,7 +53,12 @@ class Grid:
 
     def time(self, step: int) -> str:
         """When a step begins, in ISO form with its offset."""
-        wall = datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
+        try:
+            wall = datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
+        except OverflowError as cause:
+            raise ReadingsError(
+                f"Step {step} lies beyond the calendar.", hint="Count steps from the grid's anchor."
+            ) from cause
         return wall.replace(tzinfo=ZoneInfo(self.zone)).isoformat()
 
     def slots_in(self, *, days: int) -> int:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diurnal.errors import ReadingsError
+from diurnal.exact import instance, whole
 from diurnal.readings.grid import Grid
 
 Integers = npt.NDArray[np.int64]
@@ -38,6 +39,15 @@ class Shape:
     n_cycles: int = 365
     """How many cycles the prediction looks at."""
 
+    def __post_init__(self) -> None:
+        sizes = tuple(
+            whole(size, "a group size", least=1, error=ReadingsError)
+            for size in _listed(self.group_sizes, "group_sizes")
+        )
+        if not sizes:
+            raise ReadingsError("Expected at least one group, got none.", hint="Shape(group_sizes=(226,)).")
+        object.__setattr__(self, "group_sizes", sizes)
+
     @property
     def n_households(self) -> int:
         """n, the size of the roster."""
@@ -48,7 +58,7 @@ class Shape:
 class Panel:
     """Readings of a roster on a grid. Make one with `Panel.from_array`.
 
-    Its repr shows sizes only: a panel is private.
+    Its repr shows the grid and no reading or name: a panel is private.
     """
 
     readings: Integers = field(repr=False)
@@ -93,15 +103,29 @@ class Panel:
             ReadingsError: The array is not two-dimensional, not of integers, or something has another length.
         """
         n = _integers(readings).shape[1]
-        names = tuple(map(str, range(n) if households is None else households))
+        names = tuple(map(str, range(n) if households is None else _listed(households, "households")))
         _check_names(names, n)
-        columns = {name: tuple(map(str, column)) for name, column in (groups or {}).items()}
+        instance(grid or Grid(), Grid, "grid", hint="For example Grid(slots=48).", error=ReadingsError)
+        instance(
+            {} if groups is None else groups,
+            Mapping,
+            "groups",
+            hint="For example groups={'suburb': ['Hill', 'Lake', ...]}.",
+            error=ReadingsError,
+        )
+        columns = {
+            str(name): tuple(map(str, _listed(column, f"groups[{name!r}]")))
+            for name, column in (groups or {}).items()
+        }
         for name, column in columns.items():
             if len(column) != n:
                 raise ReadingsError(
                     f"Expected {n} group names in groups[{name!r}], got {len(column)}.",
                     hint="Every household belongs to exactly one group of a partition.",
                 )
+        closed = [
+            whole(step, "a calendar step", least=0, error=ReadingsError) for step in _listed(calendar, "calendar")
+        ]
         nobody = np.zeros((0, n), dtype=np.int64)
         empty = cls(
             readings=nobody,
@@ -109,7 +133,7 @@ class Panel:
             households=names,
             grid=grid or Grid(),
             groups=columns,
-            calendar=frozenset(map(int, calendar)),
+            calendar=frozenset(closed),
         )
         return empty.following(readings, present=present, first_step=first_step)
 
@@ -122,7 +146,8 @@ class Panel:
                 f"{marks.shape}.",
                 hint="Give every step a reading or a gap for every household of the roster.",
             )
-        start = self.first_step + self.n_steps if first_step is None else int(first_step)
+        start = self.first_step + self.n_steps if first_step is None else first_step
+        start = whole(start, "first_step", least=0, error=ReadingsError)
         steps = range(start, start + len(values))
         marks = marks & np.array([step not in self.calendar for step in steps], dtype=bool)[:, None]
         values[~marks] = 0
@@ -159,6 +184,7 @@ class Panel:
 
     def roster(self, groups: str | None) -> str:
         """A digest of who is in the panel, in which order, and in which group of that partition."""
+        self.members(groups)
         column = () if groups is None else self.groups[groups]
         return hashlib.sha256(json.dumps([self.households, column]).encode()).hexdigest()
 
@@ -167,10 +193,10 @@ class Panel:
         if groups is None:
             return {"all": np.arange(self.n_households)}
         if groups not in self.groups:
-            raise ReadingsError(
-                f"The panel has no partition named {groups!r}.",
-                hint=f"It has {sorted(self.groups) or 'none'}: give one of these, or None for the roster.",
+            has = (
+                f"It has {sorted(self.groups)}." if self.groups else "It has none: give groups={...} to from_array."
             )
+            raise ReadingsError(f"The panel has no partition named {groups!r}.", hint=has)
         names = np.asarray(self.groups[groups])
         return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
 
@@ -189,8 +215,13 @@ class Panel:
 
     def without(self, households: Iterable[str]) -> Panel:
         """The same steps with some households gone from the roster."""
-        gone = set(households)
+        gone = set(map(str, _listed(households, "households")))
         kept = [i for i, name in enumerate(self.households) if name not in gone]
+        if len(kept) != self.n_households - len(gone) or not kept:
+            raise ReadingsError(
+                "Expected names of some households of the roster, got others, or all of them.",
+                hint="See panel.households.",
+            )
         return replace(
             self,
             readings=self.readings[:, kept],
@@ -208,10 +239,12 @@ class Panel:
         return kept, int(np.count_nonzero(outside))
 
     def _row_of(self, cycles: int) -> int:
+        cycles = whole(cycles, "cycles", least=0, error=ReadingsError)
         if not 0 <= cycles <= self.n_cycles:
             raise ReadingsError(
                 f"Expected cycles={cycles} between 0 and {self.n_cycles}.",
-                hint=f"The panel has {self.n_cycles} whole cycles of {self.grid.slots} slots.",
+                hint=f"The panel has {self.n_cycles} whole cycles of {self.grid.slots} slots and "
+                f"{self.n_households} households; if these are the wrong way round, give readings.T.",
             )
         return cycles * self.grid.slots
 
@@ -267,6 +300,15 @@ def _marks(readings: Any, present: Any) -> Marks:
             f"Expected present as True or False, got {marks.dtype}.", hint="Give present.astype(bool)."
         )
     return marks
+
+
+def _listed(values: Any, name: str) -> Iterable[Any]:
+    """Refuse what is no list: a text would be taken letter by letter, a mapping key by key."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise ReadingsError(
+            f"Expected {name} as a list, got {type(values).__name__}.", hint="Give one entry for each."
+        )
+    return values
 
 
 def _check_names(names: tuple[str, ...], n: int) -> None:

@@ -204,6 +204,8 @@ class BasisMechanism(Mechanism):
             self.loss = Loss.pure(epsilon)
             self.rate = epsilon / sqrt_up_fraction(Fraction(self.sensitivity_square))
             self._coefficient_variance = (size + 1) / float(self.rate) ** 2
+            noise.check_l2_norm(size, self.rate)
+        noise.check_scale(1 / self.rate)
 
 
 def _stretch(basis: Basis, body: AnyBody) -> Floats:

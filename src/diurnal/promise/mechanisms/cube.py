@@ -39,6 +39,7 @@ class Cube(SlotMechanism):
         self.multiplier = max(1, math.ceil(least / weight))
         self._lightest = max(1, math.ceil(least))
         self.rate = epsilon / (weight * sensitivity.linf * self.multiplier)
+        noise.check_cube(sensitivity.ranges, self.rate)
 
     def noise(self) -> list[int]:
         return noise.cube(self.sensitivity.ranges, self.rate)

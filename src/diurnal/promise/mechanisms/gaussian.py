@@ -36,6 +36,7 @@ class Gaussian(SlotMechanism):
         rho = zcdp_for(epsilon, delta)
         self.loss = Loss.concentrated(rho)
         self.scale = sqrt_up_fraction(weight**2 * sensitivity.l2_square / (2 * rho))
+        noise.check_scale(self.scale)
 
     def noise(self) -> list[int]:
         return noise.gaussian(self.dimension, self.scale)

@@ -28,6 +28,7 @@ class Laplace(SlotMechanism):
         super().__init__(sensitivity, weight=weight, body=body)
         self.loss = Loss.pure(epsilon)
         self.scale = weight * sensitivity.l1 / epsilon
+        noise.check_scale(self.scale)
 
     def noise(self) -> list[int]:
         return noise.laplace(self.dimension, self.scale)
