@@ -71,6 +71,20 @@ def test_a_pure_loss_is_half_its_square_concentrated(parts):
     assert loss.at(DELTA) == min(sum(parts), epsilon_of(squares / 2, DELTA))
 
 
+def test_sums_are_those_of_opendp_s_own_composition():
+    """Three Gaussian releases composed by OpenDP cost what our exact sum says, and two Laplace ones as well."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    composed = dp.c.make_composition([dp.m.make_gaussian(*space, scale=s) for s in (2.0, 3.0, 5.0)])
+    ours = sum((Loss.concentrated(Fraction(1, 2 * s * s)) for s in (2, 3, 5)), Loss())
+    assert composed.map(1.0) == pytest.approx(float(ours.zcdp), rel=1e-9)
+    pure = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    composed = dp.c.make_composition([dp.m.make_laplace(*pure, scale=s) for s in (2.0, 4.0)])
+    assert composed.map(1) == pytest.approx(float((Loss.pure(Fraction(1, 2)) + Loss.pure(Fraction(1, 4))).at(None)))
+
+
 def test_a_concentrated_loss_needs_a_delta():
     """Reading a Gaussian loss without a delta raises, with a remedy."""
     with pytest.raises(PlanError, match="delta"):

@@ -254,3 +254,40 @@ def test_a_basis_is_never_shorter_than_its_matrix_can_stretch(kind, size):
     norm = np.linalg.norm(mechanism.matrix.astype(float), ord=2)
     needed = (3 * norm) ** 2 * BODY.sensitivity(8).l2_square
     assert needed * (1 - 1e-12) <= mechanism.sensitivity_square <= needed * 1.01
+
+
+def measured_deviation(mechanism, slots, draws):
+    """The root mean square over slots and draws of a mechanism's noise."""
+    drawn = np.array([mechanism.to_slots(mechanism.noise()) for _ in range(draws)], dtype=float)
+    return np.sqrt((drawn**2).mean()) / mechanism.multiplier
+
+
+@pytest.mark.parametrize("slots", [48, 336])
+@pytest.mark.parametrize("kind", [Laplace, Cube, Gaussian])
+def test_deviations_are_predicted_within_2_percent(kind, slots):
+    """Predicted and measured standard deviations agree within 2 % at a day's and a week's length."""
+    more = {"delta": DELTA} if kind is Gaussian else {}
+    mechanism = kind(Body(high=3000).sensitivity(slots), weight=1, epsilon=EPSILON, **more)
+    measured = measured_deviation(mechanism, slots, 4000 if slots == 48 else 900)
+    assert measured == pytest.approx(mechanism.standard_deviation(slots), rel=0.02)
+
+
+def test_measured_cube_is_2_38_times_below_measured_laplace():
+    """The ratio of drawn deviations at T = 48."""
+    sensitivity = Body(high=3000).sensitivity(48)
+    laplace, cube = (kind(sensitivity, weight=1, epsilon=EPSILON) for kind in (Laplace, Cube))
+    ratio = measured_deviation(laplace, 48, 4000) / measured_deviation(cube, 48, 4000)
+    assert ratio == pytest.approx(2.38, rel=0.025)
+
+
+@pytest.mark.parametrize(("size", "draws"), [(3, 24000), (9, 7000), (17, 2500)])
+def test_l2_norm_deviations_are_predicted_within_2_percent(size, draws):
+    """l2-norm noise of m coefficients, brought to 48 slots, has the predicted deviation."""
+    mechanism = BasisMechanism(
+        Basis(size=size), Body(high=3000, cap_2=6500), slots=48, magnitude=3000, weight=1, epsilon=EPSILON
+    )
+    drawn = np.array([mechanism.noise() for _ in range(draws)], dtype=float)
+    per_slot = np.sqrt((drawn**2).mean() * size / 48) / (mechanism.matrix[0, 0] * np.sqrt(48))
+    assert per_slot == pytest.approx(mechanism.standard_deviation(48), rel=0.02)
+    formula = np.sqrt(size * (size + 1) / 48) * np.sqrt(2) * 6500
+    assert mechanism.standard_deviation(48) == pytest.approx(formula, rel=0.01)

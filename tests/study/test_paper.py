@@ -75,25 +75,36 @@ def test_the_mean_loss_of_corollary_1_grows_with_the_horizon(cycles, mean):
 
 
 def test_the_attack_gains_on_corollary_1_and_not_on_the_repair():
-    """A likelihood-ratio attacker tells which first cycle it was for Corollary 1 as printed, K = 365; for the
-    repair it stays at what epsilon allows. Simulated at T = 48, all slots moved.
+    """An attacker who wonders which of two first cycles it was learns it from a year of the printed code's
+    reports; from the repair's, even told v_z, at most epsilon. T = 48, all slots moved.
     """
     rng = np.random.default_rng(11)
-    slots, cycles, epsilon, trials = 48, 365, 1.0, 400
-    later = slots / epsilon  # in units of Df_w
+    slots, cycles, epsilon, step = 48, 365, 1.0, 1000
+    readings = np.zeros((slots * cycles, 1), dtype=np.int64)
+    profile = np.zeros((slots, 1), dtype=np.int64)
+    scale = slots * step / epsilon
 
-    def log_ratio(v, scale):
-        return (np.abs(v - 1) - np.abs(v)) / scale
+    def log_ratio(noise, scale):
+        """Log p(noise) - log p(noise had the first cycle been `step` higher)."""
+        return (np.abs(noise + step) - np.abs(noise)).sum() / scale
 
-    # As printed: v has scale 2T/eps in the first cycle; all later cycles show -w_1 behind T/eps.
-    first = log_ratio(rng.laplace(scale=2 * later, size=(trials, slots)), 2 * later).sum(axis=1)
-    rest = log_ratio(rng.laplace(scale=later, size=(trials, cycles - 1, slots)), later).sum(axis=(1, 2))
-    printed = first + rest
-    # The repair: only the changed cycle moves. With v_z known to the attacker, its own cycle is all there is.
-    repair = log_ratio(rng.laplace(scale=later, size=(trials, slots)), later).sum(axis=1)
-    assert (printed > epsilon).mean() > 0.5
-    assert printed.mean() == pytest.approx(3.8, rel=0.15)
-    assert repair.max() <= epsilon
+    def laplace(scale, shape):
+        return np.rint(rng.laplace(scale=scale, size=shape)).astype(np.int64)
+
+    printed, repair = [], []
+    for _ in range(60):
+        first, later = laplace(2 * scale, slots), laplace(scale, (cycles - 1, slots))
+        y = paper.corollary_1_as_printed(readings, profile, first, later).reshape(cycles, slots)
+        # Had w_1 been higher: the first noise lower by it, and y_k - y_1 + w_1 - w_k, every later noise, higher.
+        gained = log_ratio(-y[0], 2 * scale) + log_ratio(y[1:] - y[0], scale)
+        printed.append(gained)
+        pattern, fresh = laplace(scale, slots), laplace(scale, (cycles, slots))
+        y = paper.two_layers(readings, pattern, fresh).reshape(cycles, slots) - pattern
+        repair.append(log_ratio(-y[0], scale))
+    assert np.mean(np.array(printed) > epsilon) > 0.5
+    assert np.mean(printed) == pytest.approx(3.8, rel=0.3)
+    assert np.abs(repair).max() <= epsilon + 1e-9
+    assert np.abs(repair).max() > 0.05
 
 
 def test_the_repair_has_two_and_a_half_times_less_variance():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import diurnal as dn
+from diurnal.curator import guard
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,29 @@ def test_the_slot_minimum_removes_most_of_theorem_1_s_noise(ausgrid):
     assert before > 0.3
     assert after < 0.09
     assert after < before / 3
+
+
+def lonely_day(panel):
+    """How well an outsider works out what one home did on a history day when only its meter came through.
+
+    Variations of a slot add up to nearly nothing over the history, so the missing day is what the others lack.
+    """
+    slots, days, day, n = 48, 28, 9, panel.n_households
+    present = panel.present.copy()
+    present[day * slots : (day + 1) * slots, 1:] = False
+    gappy = panel.following(panel.readings, present=present, first_step=panel.first_step)
+    stream = start(gappy)
+    rows = np.array([float(row.numerator) for row in stream.report(gappy)]).reshape(days, slots)
+    profile = np.array([float(value) for value in stream.noisy_profile["all"]])
+    guess = (n - 1) * (days - 2) / 2 - (rows - profile).sum(axis=0)
+    home = panel.readings[:, 0].reshape(days, slots)
+    return np.corrcoef(guess, home[day] - home.mean(axis=0))[0, 1]
+
+
+def test_a_lonely_day_is_worked_out_only_if_profiles_know_it(spring, monkeypatch):
+    """Were profiles made from what cannot be published, the attack's guess would correlate with the truth above
+    0.9; as shipped it knows nothing.
+    """
+    assert lonely_day(spring) < 0.6
+    monkeypatch.setattr(guard, "unspeakable", lambda record, history, store: np.zeros_like(history.present))
+    assert lonely_day(spring) > 0.9

@@ -134,7 +134,7 @@ def test_slot_by_slot_cube_at_half_a_kilowatt_hour_is_about_0_11(ausgrid, year, 
 
 
 def test_the_rivals_are_where_the_readme_says(year, truth, edrp):
-    """Epsilon split over the year: 690 of the peak by Laplace; nothing at all, another region's average day: 0.10."""
+    """Split over the year by Laplace: 690 of the peak; nothing at all, another region's day: 0.10."""
     reference = dn.public_reference(edrp)
     split = dn.predict(pattern_plan(year), year.shape).split[0]
     assert split.errors.step / truth.max() == pytest.approx(690, rel=0.01)

@@ -43,6 +43,7 @@ LIMITS: dict[Level, tuple[str, ...]] = {
         "pattern information that no epsilon protects.",
         "One true total of a reported step, known to somebody, undoes the noise of its slot for ever.",
         "The noise repeats: it does not average out, and a yearly total carries it once for each cycle.",
+        "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
         "Membership is not protected: the roster and its size are public.",
         "k households that change together cost k times as much.",
     ),
@@ -51,6 +52,7 @@ LIMITS: dict[Level, tuple[str, ...]] = {
         "two cycles', and a whole household over K cycles epsilon + K times the cycle's.",
         "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) are "
         "protected one cycle at a time, not as a pattern.",
+        "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
         "Membership is not protected: the roster and its size are public.",
         "k households that change together cost k times as much.",
     ),
