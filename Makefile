@@ -32,7 +32,8 @@ clean:
 $(VENV)/core: requirements/core.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/core.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--editable .
 	@touch $@
 
 $(VENV)/dev: $(VENV)/core requirements/dev.txt
