@@ -68,12 +68,12 @@ class Curator:
         """
         instance(plan, Plan, "plan", hint="Make one with Plan(...).")
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
-        bound = _bind(plan, history)
         with self._store.transaction():
+            history = history.closing(self._store.calendar())
+            bound = _bind(plan, history)
             if any(record.key == bound.hash for record in self._store.records()):
                 return Stream(self._store, bound.hash)
-            record = _prepare(bound, history)
-            others = self._store.records()
+            record, others = _prepare(bound, history), self._store.records()
             guard.check_population(record, others)
             record = replace(record, first_step=guard.first_step(record, others))
             guard.check_groups(record)
@@ -81,13 +81,10 @@ class Curator:
             guard.check_history(record, others)
             guard.check_differencing(record, others)
             guard.check_budget(record, others, self._store.budget)
-            record, used = _learn(record, _in_domain(bound, history), self._store)
+            record = _learn(record, _in_domain(bound, history))
+            guard.check_profiles(record, others)
             self._store.add(_release(record), history.calendar)
-            stream = Stream(self._store, bound.hash)
-            if bound.level == "pattern":
-                # What a profile is made from is published at once, before another plan can silence it.
-                stream.report(used)
-        return stream
+        return Stream(self._store, bound.hash)
 
     def streams(self) -> list[Stream]:
         """Every stream ever started."""
@@ -117,7 +114,9 @@ def _bind(plan: Plan, history: Panel) -> Plan:
         history.members(plan.groups)
     facts: dict[str, Any] = {
         "roster": history.roster(plan.groups),
-        "calendar": hashlib.sha256(json.dumps(sorted(history.calendar)).encode()).hexdigest(),
+        "calendar": hashlib.sha256(
+            json.dumps(sorted(history.calendar.intersection(history.steps))).encode()
+        ).hexdigest(),
         "first_cycle": history.first_step // plan.grid.slots,
     }
     for name, fact in facts.items():
@@ -179,32 +178,19 @@ def _in_domain(plan: Plan, history: Panel) -> Panel:
     return used
 
 
-def _learn(record: StreamRecord, history: Panel, store: Store) -> tuple[StreamRecord, Panel]:
-    """A plan with its profiles, and the history they are made from.
-
-    In pattern mode readings that could not be published are left out first, until none is left to leave out:
-    without them another slot of a household may lack a profile, and another step then too few used readings.
-    """
+def _learn(record: StreamRecord, history: Panel) -> StreamRecord:
+    """A plan with its profiles, in the order of the atoms."""
     plan, order = record.plan, record.atoms.order
     if plan.level == "cycle":
-        return record, history
-    while True:
-        profile, known = kernels.profiles(
-            history.readings[:, order],
-            history.present[:, order],
-            slots=plan.grid.slots,
-            min_readings=plan.k_min,
-            statistic=plan.statistic,
-        )
-        record = replace(record, profile=profile, known=known)
-        if plan.level == "strong":
-            return record, history
-        left_out = guard.unspeakable(record, history, store)
-        if not left_out.any():
-            return record, history
-        history = history.following(
-            history.readings, present=history.present & ~left_out, first_step=history.first_step
-        )
+        return record
+    profile, known = kernels.profiles(
+        history.readings[:, order],
+        history.present[:, order],
+        slots=plan.grid.slots,
+        min_readings=plan.k_min,
+        statistic=plan.statistic,
+    )
+    return replace(record, profile=profile, known=known)
 
 
 def _release(record: StreamRecord) -> StreamRecord:

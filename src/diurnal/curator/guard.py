@@ -8,8 +8,8 @@
   what that costs is known; it is then paid for.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_budget`: every plan a household is in adds up.
-- `first_step`: where a successor in pattern mode begins: after what a stopped plan has reported.
-- `unspeakable`: readings of a pattern plan's history that it may not publish and so must not learn from either.
+- `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
+- `first_step`: where a plan begins to report: after its history, and after what a stopped plan has reported.
 - `silent_steps`: while reporting, the steps where a pattern plan may only say its noisy profile, because an
   earlier plan has spoken about them and the two together would say too much.
 """
@@ -114,20 +114,46 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
     _check_atoms(Atoms.of(columns), minimum, f"this plan and {len(beside)} running one(s) together")
 
 
+def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse a pattern plan that has another profile of a household than a plan reporting the same steps.
+
+    The difference of the two reports would be the difference of the profiles, exactly: sums over history steps,
+    which nobody has counted as published. Profiles move together for neighbours, so refusing tells nothing.
+    """
+    if record.plan.level != "pattern":
+        return
+    for other in others:
+        if other.plan.level == "pattern" and _overlap(record.reports(), other.reports()):
+            ours, theirs = _places(record), _places(other)
+            shared = sorted(ours.keys() & theirs.keys())
+            at, there = [ours[name] for name in shared], [theirs[name] for name in shared]
+            same = np.array_equal(record.profile[:, at], other.profile[:, there])
+            if not (same and np.array_equal(record.known[:, at], other.known[:, there])):
+                raise OverlapError(
+                    f"The pattern plan {other.key[:12]} reports the same steps with other profiles of the same "
+                    "households; the difference of the two would be exact sums over their histories.",
+                    hint="Give this plan that one's history (cycles, readings, statistic), or stop that one first.",
+                )
+
+
 def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
     """The first step a plan may report.
 
-    In strong mode the history is never reported. In pattern mode it is, except for steps that a stopped plan
-    over some of the households has reported: a successor never reports a step again (theory 4.5).
+    A history of several cycles is never reported: the variations of a household add up to nearly nothing over
+    the cycles its profile is made from, so sums of reports would single out whoever was present when others
+    were not (theory 4.2). One cycle of history has no variations at all, and is. A step that a stopped pattern
+    plan over some of the households has reported is never reported again (theory 4.5).
     """
+    after_history = int(record.history()[1])
+    start = record.history_start if record.plan.level != "strong" and record.plan.history <= 1 else after_history
     if record.plan.level == "strong":
-        return int(record.history()[1])
+        return start
     ends = [
         other.end
         for other in others
         if other.end is not None and other.plan.level == record.plan.level and members(other) & members(record)
     ]
-    return max([record.history_start, *ends])
+    return max([start, *ends])
 
 
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
@@ -195,23 +221,6 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
         earlier = [(other, published[other.key][step]) for other in others if step in published[other.key]]
         silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1))
     return silent
-
-
-def unspeakable(record: StreamRecord, history: Panel, store: Store) -> Marks:
-    """Readings of the history that a pattern plan must not learn from, because it could not publish them.
-
-    A household's variations add up to almost nothing over the history its profile is made from. So a step that
-    the plan learns from and does not publish is what is missing from the sum of those it does publish. Where
-    too few readings of an atom are used, or an earlier plan silences a step, they are left out of profiles too.
-    """
-    _, used = used_sums(record, history)
-    atom = _atom(record)
-    few = np.zeros(history.present.shape, dtype=bool)
-    few[:, record.atoms.order] = used[:, atom - 1] == 0
-    reported = np.array([step >= record.first_step for step in history.steps], dtype=bool)
-    silent = silent_steps(record, history, store) & reported
-    left_out: Marks = history.present & (few | silent[:, None])
-    return left_out
 
 
 def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
@@ -292,6 +301,11 @@ def _spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> I
     spread = np.zeros(len(everybody), dtype=np.int64)
     spread[[places[record.households[i]] for i in record.atoms.order]] = atom
     return spread
+
+
+def _places(record: StreamRecord) -> dict[str, int]:
+    """Where each household stands in the order of the atoms."""
+    return {record.households[i]: place for place, i in enumerate(record.atoms.order)}
 
 
 def members(record: StreamRecord) -> set[str]:

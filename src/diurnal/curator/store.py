@@ -7,6 +7,7 @@ first. Profiles, held readings and cycle noise are private and have no repr.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ class StreamRecord:
     known: Marks = field(repr=False)
     """Where zhat is known. Private."""
     first_step: int
-    """The first step it may report: after the history in strong mode, after a predecessor in pattern mode."""
+    """The first step it may report: after its history, and after a predecessor."""
     end: int | None = None
     """The step at which it was stopped."""
 
@@ -191,6 +192,7 @@ class MemoryStore(Store):
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._lock = RLock()
+        self._process = os.getpid()
         self._records: dict[str, StreamRecord] = {}
         self._calendar: frozenset[int] = frozenset()
         self._rows: dict[str, dict[int, tuple[Report, ...]]] = {}
@@ -201,6 +203,12 @@ class MemoryStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            # Two processes with the same memory would use a cycle's noise twice, on different readings.
+            raise StreamError(
+                "A store in memory belongs to the process that made it, and this is a child of it.",
+                hint="Report in one process, or keep streams in a database.",
+            )
         with self._lock:
             yield
 

@@ -59,7 +59,7 @@ class Stream:
         """The rows of the panel's steps, published now or before.
 
         A step that has been published keeps its rows, whatever readings are given for it now. Steps on the
-        calendar, of a strong plan's history, and from a stopped stream's end on have none. Where reports wait
+        calendar, of a history of several cycles, and from a stopped stream's end on have none. Where reports wait
         for the whole cycle, a cycle's rows come with its last step.
 
         Args:

@@ -230,6 +230,14 @@ class Panel:
             groups={name: tuple(column[i] for i in kept) for name, column in self.groups.items()},
         )
 
+    def closing(self, steps: Iterable[int]) -> Panel:
+        """The panel with more steps on its calendar."""
+        more = frozenset(steps) - self.calendar
+        if not more:
+            return self
+        wider = replace(self, calendar=self.calendar | more)
+        return wider.following(self.readings, present=self.present, first_step=self.first_step)
+
     def within(self, low: int, high: int) -> tuple[Panel, int]:
         """The panel with readings outside a domain set aside as missing, and how many these are."""
         if self.n_steps == 0 or (low <= self.readings.min() and self.readings.max() <= high):
@@ -295,6 +303,8 @@ def _marks(readings: Any, present: Any) -> Marks:
             else np.ones(np.shape(readings), dtype=bool)
         )
     marks = np.asarray(present)
+    if np.ma.isMaskedArray(readings) and marks.shape == np.shape(readings) and marks.dtype == np.bool_:
+        return marks & ~np.ma.getmaskarray(readings)
     if marks.dtype != np.bool_:
         raise ReadingsError(
             f"Expected present as True or False, got {marks.dtype}.", hint="Give present.astype(bool)."
