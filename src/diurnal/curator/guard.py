@@ -70,7 +70,7 @@ def check_groups(record: StreamRecord) -> None:
 def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse plans that may not stand beside one that has been started."""
     for other in others:
-        if not members(record) & members(other):
+        if not record.members & other.members:
             continue
         levels = {record.plan.level, other.plan.level}
         if levels == {"pattern", "strong"} and _overlap(record.speaks_about(), other.speaks_about()):
@@ -151,7 +151,7 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
     ends = [
         other.end
         for other in others
-        if other.end is not None and other.plan.level == record.plan.level and members(other) & members(record)
+        if other.end is not None and other.plan.level == record.plan.level and other.members & record.members
     ]
     return max([start, *ends])
 
@@ -214,7 +214,8 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     would come out as a difference of two reports), or the two plans together would give away the sum of too
     few households.
     """
-    others = _connected(record, [other for other in store.records() if other.plan.level == "pattern"])
+    patterns = [other for other in store.records() if other.plan.level == "pattern" and other.key != record.key]
+    others = _connected(record, patterns) if patterns else []
     published = {other.key: store.rows(other.key, panel.steps) for other in others}
     silent = np.zeros(panel.n_steps, dtype=bool)
     for step in sorted(set().union(*published.values())):
@@ -239,12 +240,11 @@ def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[Str
 
     Sums of two plans that have no household in common still tell more than each alone beside a third one.
     """
-    reached, known = members(record), [record.key]
+    reached = record.members
     found: list[StreamRecord] = []
-    while more := [other for other in others if other.key not in known and members(other) & reached]:
+    while more := [other for other in others if other not in found and other.members & reached]:
         found += more
-        known += [other.key for other in more]
-        reached = reached.union(*(members(other) for other in more))
+        reached = reached.union(*(other.members for other in more))
     return found
 
 
@@ -308,18 +308,13 @@ def _places(record: StreamRecord) -> dict[str, int]:
     return {record.households[i]: place for place, i in enumerate(record.atoms.order)}
 
 
-def members(record: StreamRecord) -> set[str]:
-    """The households whose readings a plan uses: those with a weight."""
-    return {record.households[i] for i in record.atoms.order}
-
-
 def _learns_from_reported(record: StreamRecord, everyone: Sequence[StreamRecord]) -> bool:
     """Whether a strong plan's history has steps that another strong plan over its households reports."""
     return record.plan.level == "strong" and any(
         other.key != record.key
         and other.plan.level == "strong"
         and _overlap(record.history(), other.reports())
-        and bool(members(other) & members(record))
+        and bool(other.members & record.members)
         for other in everyone
     )
 
@@ -330,10 +325,10 @@ def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 def _past_losses(record: StreamRecord, others: Sequence[StreamRecord], loss: _LossOf) -> list[Loss]:
     """What the households of a plan have lost so far: one entry for each set of plans they were in."""
-    ours = sorted(members(record))
+    ours = sorted(record.members)
     if not others:
         return [NOTHING]
-    member = [members(other) for other in others]
+    member = [other.members for other in others]
     losses = [loss(other, (*others, record)) for other in others]
     sets = {tuple(name in each for each in member) for name in ours}
     return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]

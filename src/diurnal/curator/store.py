@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from threading import RLock
 
 import numpy as np
@@ -65,6 +66,11 @@ class StreamRecord:
     def key(self) -> str:
         """The plan's hash."""
         return self.plan.hash
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The households whose readings it uses: those with a weight."""
+        return frozenset(self.households[i] for i in self.atoms.order)
 
     @property
     def history_start(self) -> int:

@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from diurnal.errors import PlanError
-from diurnal.exact import Number, instance, positive, text, whole
+from diurnal.exact import Number, instance, positive, text
+from diurnal.planning import checks
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
@@ -27,9 +28,8 @@ from diurnal.promise.body import (
     counting_sensitivity,
 )
 from diurnal.promise.budget import Loss, check_delta
-from diurnal.promise.guarantee import LEVELS, Guarantee, HistoryBound, Level
+from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
 from diurnal.promise.mechanisms import (
-    NAMES,
     Basis,
     BasisMechanism,
     Cube,
@@ -109,17 +109,17 @@ class Plan:
     """A digest of the public calendar; filled in when the plan is started."""
 
     def __post_init__(self) -> None:
-        _check_kinds(self)
-        _check_choices(self)
+        checks.check_kinds(self)
+        checks.check_choices(self)
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         if self.cycle_epsilon is not None:
             object.__setattr__(self, "cycle_epsilon", positive(self.cycle_epsilon, "cycle_epsilon"))
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta(self.delta))
-        object.__setattr__(self, "domain", _check_domain(self.domain))
-        _check_counts(self)
-        _check_level(self)
-        _check_bodies(self)
+        object.__setattr__(self, "domain", checks.check_domain(self.domain))
+        checks.check_counts(self)
+        checks.check_level(self)
+        checks.check_bodies(self)
 
     @cached_property
     def hash(self) -> str:
@@ -338,116 +338,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return value.to_json() if hasattr(value, "to_json") else value
-
-
-def _check_kinds(plan: Plan) -> None:
-    nothing = type(None)
-    kinds: dict[str, tuple[tuple[type, ...], str]] = {
-        "query": ((Query,), "For example query=Mean()."),
-        "grid": ((Grid,), "For example grid=panel.grid, or Grid(slots=48, minutes=30)."),
-        "groups": ((str, nothing), "Name a partition of the panel: groups='suburb'."),
-        "body": ((Body, Ellipsoid, nothing), "For example body=Body(high=3000)."),
-        "basis": ((Basis,), "For example basis=Basis(size=9)."),
-        "cycle_basis": ((Basis,), "For example cycle_basis=Basis(size=5)."),
-        "reference": ((Reference, nothing), "For example reference=Reference(profile=[...])."),
-        "roster": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
-        "calendar": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
-        "channel": ((str,), "For example channel='consumption'."),
-    }
-    for name, (kind, hint) in kinds.items():
-        instance(getattr(plan, name), kind, name, hint=hint)
-
-
-def _check_choices(plan: Plan) -> None:
-    choices = {
-        "level": LEVELS,
-        "mechanism": ("auto", *NAMES),
-        "cycle_mechanism": ("auto", *NAMES),
-        "statistic": ("mean", "base-load"),
-    }
-    for name, known in choices.items():
-        if getattr(plan, name) not in known:
-            raise PlanError(f"Unknown {name} {getattr(plan, name)!r}.", hint=f"Known are {', '.join(known)}.")
-
-
-def _check_domain(domain: Any) -> tuple[int, int]:
-    try:
-        low, high = domain
-        Body(low=low, high=high).ranges(1)
-    except (TypeError, ValueError) as cause:
-        raise PlanError(
-            "Expected domain=(low, high), two integers with low < high, below 2^31.",
-            hint="What a meter can physically read in a slot, in its unit: domain=(0, 8000) in Wh.",
-        ) from cause
-    return int(low), int(high)
-
-
-def _check_counts(plan: Plan) -> None:
-    least = {"history": 0, "horizon": 1, "grace": 0, "minimum_group": 1, "min_readings": 1}
-    for name, lowest in least.items():
-        if getattr(plan, name) is not None:
-            object.__setattr__(plan, name, whole(getattr(plan, name), name, least=lowest))
-    if plan.min_readings is not None and plan.history and plan.min_readings > plan.history:
-        raise PlanError(
-            f"Expected min_readings={plan.min_readings} <= history={plan.history}.",
-            hint="With more than the history has, no household would have a profile.",
-        )
-    low, high = plan.domain
-    object.__setattr__(plan, "default_reading", whole(plan.default_reading, "default_reading", least=low))
-    if plan.default_reading > high:
-        raise PlanError(
-            f"Expected default_reading={plan.default_reading} in the domain, {low} to {high}.",
-            hint="A public value such households have: the reference's mean, say.",
-        )
-
-
-def _check_level(plan: Plan) -> None:
-    if plan.query.counting != (plan.level == "cycle"):
-        raise PlanError(
-            f"The query {plan.query.kind!r} cannot be promised at level {plan.level!r}.",
-            hint="Share and Histogram are for level='cycle' (theory 6.8); Sum, Mean and Weighted for 'strong' "
-            "and 'pattern'.",
-        )
-    if plan.level == "cycle" and (plan.history or plan.mechanism == "basis"):
-        raise PlanError(
-            "At level 'cycle' there is no profile: no history, and no basis.",
-            hint="Leave history out and take laplace, cube, gaussian or auto.",
-        )
-    if plan.level != "strong" and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
-        raise PlanError(
-            f"cycle_epsilon and variation_bound are for strong plans, and this one is {plan.level}.",
-            hint="Leave them out, or take level='strong'; at level 'cycle' epsilon is a cycle's.",
-        )
-    if plan.level != "cycle" and plan.history < 1:
-        raise PlanError(
-            f"Expected history={plan.history} >= 1: the profile is made from it.",
-            hint="Say how many cycles, for example history=91.",
-        )
-    if plan.statistic == "base-load" and plan.level != "pattern":
-        raise PlanError(
-            "The base-load statistic is for pattern mode only.",
-            hint="In strong mode one history cycle would move it by the whole domain (theory 5.1).",
-        )
-    if "gaussian" in (plan.mechanism, plan.cycle_mechanism) and plan.delta is None:
-        raise PlanError(
-            "A Gaussian mechanism promises (epsilon, delta), and no delta was given.",
-            hint="Give delta, for example delta='1e-6'.",
-        )
-
-
-def _check_bodies(plan: Plan) -> None:
-    slots = plan.grid.slots
-    if isinstance(plan.body, Body):
-        plan.body.ranges(slots)
-    elif isinstance(plan.body, Ellipsoid):
-        plan.body.centre(slots)
-    bound = plan.variation_bound
-    if isinstance(bound, Ellipsoid):
-        bound.centre(slots)
-    elif bound is not None:
-        object.__setattr__(plan, "variation_bound", whole(bound, "variation_bound", least=1))
-    if plan.reference is not None and len(plan.reference.profile) != slots:
-        raise PlanError(
-            f"Expected a reference of {slots} slots, got {len(plan.reference.profile)}.",
-            hint="Give the public profile on the plan's grid.",
-        )
