@@ -4,8 +4,7 @@
 - `check_groups`: groups that are large enough.
 - `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
   counting plans, which do not protect the periodic component, never stand beside plans that do.
-- `check_history`: a strong plan learns patterns from cycles that another one has promised to protect only if
-  what that costs is known; it is then paid for.
+- `check_history`: no strong plan learns patterns from cycles that another one has promised to protect.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_budget`: every plan a household is in adds up.
 - `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
@@ -36,7 +35,7 @@ from diurnal.promise.budget import NOTHING, Budget, Loss
 from diurnal.readings.kernels import Atoms, variation_sums
 from diurnal.readings.panel import Integers, Marks, Panel
 
-_LossOf = Callable[[StreamRecord, Sequence[StreamRecord]], Loss]
+_LossOf = Callable[[StreamRecord], Loss]
 
 
 def check_population(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
@@ -87,15 +86,19 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             )
 
 
-def check_history(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
-    """Refuse strong plans of which one learns from cycles that the other protects, where no bound is known."""
-    everyone = (*others, record)
-    for each in everyone:
-        if _learns_from_reported(each, everyone) and each.plan.guarantee().history is None:
+def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse strong plans of which one learns from cycles that the other reports.
+
+    What a history cycle loses grows with the reports that follow (theory 4.3), and these have no end: the
+    promise made for a reported cycle would be gone.
+    """
+    for other in others:
+        strong = record.plan.level == other.plan.level == "strong"
+        learns = _overlap(record.history(), other.reports()) or _overlap(other.history(), record.reports())
+        if strong and learns and record.members & other.members:
             raise OverlapError(
-                f"The strong plan {each.key[:12]} makes profiles from cycles that another strong plan reports, and "
-                "its mechanisms give no bound on what such a cycle then loses.",
-                hint="Take a history that no strong plan reports, or laplace, cube or gaussian in both layers.",
+                f"One of this strong plan and {other.key[:12]} makes profiles from cycles that the other reports.",
+                hint="Take a history that no strong plan reports: the other plan's own history will do.",
             )
 
 
@@ -159,16 +162,15 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
     """Refuse a plan that would take any of its households past a cap."""
     delta = None if budget.delta is None else Fraction(budget.delta)
-    everyone = (*others, record)
     caps: tuple[tuple[str, Fraction, _LossOf], ...] = (
         ("pattern", Fraction(budget.pattern), pattern_loss),
         ("strong", Fraction(budget.strong), cycle_loss),
     )
     for name, cap, loss in caps:
-        asked = loss(record, everyone)
+        asked = loss(record)
         if asked == NOTHING:
             continue
-        if delta is None and any(loss(each, everyone).zcdp for each in everyone):
+        if delta is None and any(loss(each).zcdp for each in (*others, record)):
             raise PlanError(
                 "A Gaussian plan is counted at the budget's delta, and this budget has none.",
                 hint="Open the store with Budget(..., delta='1e-6').",
@@ -190,21 +192,16 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
             )
 
 
-def pattern_loss(record: StreamRecord, everyone: Sequence[StreamRecord]) -> Loss:
+def pattern_loss(record: StreamRecord) -> Loss:
     """What a plan costs the periodic component of each of its households."""
     layer = record.plan.pattern_layer()
     return layer.loss if layer else NOTHING
 
 
-def cycle_loss(record: StreamRecord, everyone: Sequence[StreamRecord]) -> Loss:
-    """What a plan costs any one cycle of each of its households.
-
-    If its history was reported by another strong plan, a cycle of it pays for both (theory 4.5).
-    """
+def cycle_loss(record: StreamRecord) -> Loss:
+    """What a plan costs any one cycle of each of its households."""
     layer = record.plan.cycle_layer()
-    loss = layer.loss if layer else NOTHING
-    history = record.plan.guarantee().history if _learns_from_reported(record, everyone) else None
-    return loss + history.worst() if history else loss
+    return layer.loss if layer else NOTHING
 
 
 def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
@@ -308,17 +305,6 @@ def _places(record: StreamRecord) -> dict[str, int]:
     return {record.households[i]: place for place, i in enumerate(record.atoms.order)}
 
 
-def _learns_from_reported(record: StreamRecord, everyone: Sequence[StreamRecord]) -> bool:
-    """Whether a strong plan's history has steps that another strong plan over its households reports."""
-    return record.plan.level == "strong" and any(
-        other.key != record.key
-        and other.plan.level == "strong"
-        and _overlap(record.history(), other.reports())
-        and bool(other.members & record.members)
-        for other in everyone
-    )
-
-
 def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
@@ -329,7 +315,7 @@ def _past_losses(record: StreamRecord, others: Sequence[StreamRecord], loss: _Lo
     if not others:
         return [NOTHING]
     member = [other.members for other in others]
-    losses = [loss(other, (*others, record)) for other in others]
+    losses = [loss(other) for other in others]
     sets = {tuple(name in each for each in member) for name in ours}
     return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]
 
