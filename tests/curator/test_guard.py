@@ -432,3 +432,54 @@ def test_overlapping_rosters_that_cannot_be_compared_stay_silent(silence):
     stream = begin(city, right)
     rows = {row.step: row.numerator for row in stream.report(right)}
     assert all(rows[step] == stream.noisy_profile["all"][step % 4] for step in rows)
+
+
+def test_a_corrected_history_of_one_cycle_still_says_the_noisy_profile():
+    """With one cycle of history a correction of one home would be all that varies in it: its rows are G."""
+    panel = support.town()
+    stream = begin(curator(), panel, query=dn.Sum(), history=1)
+    corrected = panel.readings.copy()
+    corrected[2, 7] += 13
+    rows = stream.report(panel.following(corrected, first_step=0).first(1))
+    assert [row.numerator for row in rows] == stream.noisy_profile["all"]
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+def test_a_calendar_that_grew_is_no_new_plan(level):
+    """Started again after a history step went onto the calendar, it is the same stream with the same rows."""
+    panel = support.town()
+    present = panel.present.copy()
+    present[5] = False
+    gappy = panel.following(panel.readings, present=present, first_step=0)
+    fields = STRONG if level == "strong" else {}
+    city = curator()
+    first = begin(city, gappy, **fields)
+    rows = first.report(gappy)
+    closed = dn.Panel.from_array(gappy.readings, present=present, grid=gappy.grid, calendar=[5])
+    first.report(closed.between(16, 17))
+    for again in (gappy, closed):
+        assert begin(city, again, **fields).report(gappy) == rows
+    assert len(city.streams()) == 1
+
+
+def test_profiles_known_in_other_slots_are_other_profiles():
+    """A profile that is missing where another plan has one, though both hold zero there, is refused beside it."""
+    panel = support.town(groups=HALVES)
+    readings = panel.readings.copy()
+    readings[0:16:4, 3] = 0
+    present = panel.present.copy()
+    present[0:16:4, 3] = False
+    city = curator()
+    begin(city, panel.following(readings, first_step=0), groups="half")
+    with pytest.raises(OverlapError, match="other profiles"):
+        begin(city, panel.following(readings, present=present, first_step=0), groups="comb")
+
+
+def test_a_stopped_plan_over_others_does_not_delay_a_plan():
+    """Only a predecessor over shared households moves the first step."""
+    panel, city = support.town(cycles=16), curator()
+    left, right = panel.without(map(str, range(20))), panel.without(map(str, range(20, 40)))
+    first = begin(city, left)
+    first.report(left.between(16, 40))
+    first.stop()
+    assert min(row.step for row in begin(city, right).report(right)) == 16

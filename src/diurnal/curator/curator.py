@@ -69,10 +69,13 @@ class Curator:
         instance(plan, Plan, "plan", hint="Make one with Plan(...).")
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
         with self._store.transaction():
-            history = history.closing(self._store.calendar())
             bound = _bind(plan, history)
-            if any(record.key == bound.hash for record in self._store.records()):
-                return Stream(self._store, bound.hash)
+            for started in self._store.records():
+                # A calendar that has grown since is no new plan: nothing may be drawn twice for the same data.
+                if started.plan.with_(calendar=bound.calendar) == bound:
+                    self._store.close_steps(history.calendar)
+                    return Stream(self._store, started.key)
+            history = history.closing(self._store.calendar())
             record, others = _prepare(bound, history), self._store.records()
             guard.check_population(record, others)
             record = replace(record, first_step=guard.first_step(record, others))

@@ -224,11 +224,14 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
 def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
     """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
 
-    Where fewer than the minimum of an atom's readings are used, all its variations count as zero.
+    Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
+    variations count as zero.
     """
     slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
     sums, used = variation_sums(panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
-    enough = used >= record.plan.minimum_group
+    # Of its own history a plan says nothing but G, whatever readings are given for it now.
+    later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
+    enough = (used >= record.plan.minimum_group) & later[:, None]
     return np.where(enough, sums, 0), np.where(enough, used, 0)
 
 

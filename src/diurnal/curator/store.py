@@ -244,8 +244,9 @@ class MemoryStore(Store):
         return max(self._rows[key], default=None)
 
     def publish(self, key: str, rows: Mapping[int, tuple[Report, ...]]) -> None:
-        for step, row in rows.items():
-            self._rows[key].setdefault(step, row)
+        kept = self._rows[key]
+        # One update, so that an interrupt leaves all of them or none.
+        kept.update({step: row for step, row in rows.items() if step not in kept})
 
     def cycle_noise(self, key: str, cycle: int) -> dict[str, tuple[int, ...]] | None:
         return self._noise.get((key, cycle))
