@@ -166,11 +166,7 @@ class Store(ABC):
 
     @abstractmethod
     def close_cycle(self, key: str, cycle: int) -> None:
-        """Erase a cycle's noise and readings, and never open it again."""
-
-    @abstractmethod
-    def is_closed(self, key: str, cycle: int) -> bool:
-        """Whether a cycle has been closed."""
+        """Erase a cycle's noise and readings, once every step of it is published or on the calendar."""
 
     @abstractmethod
     def open_cycles(self, key: str) -> list[int]:
@@ -204,7 +200,6 @@ class MemoryStore(Store):
         self._rows: dict[str, dict[int, tuple[Report, ...]]] = {}
         self._noise: dict[tuple[str, int], dict[str, tuple[int, ...]]] = {}
         self._held: dict[tuple[str, int], HeldCycle] = {}
-        self._closed: set[tuple[str, int]] = set()
         self._counts: dict[str, Counter[str]] = {}
 
     @contextmanager
@@ -272,10 +267,6 @@ class MemoryStore(Store):
     def close_cycle(self, key: str, cycle: int) -> None:
         self._noise.pop((key, cycle), None)
         self._held.pop((key, cycle), None)
-        self._closed.add((key, cycle))
-
-    def is_closed(self, key: str, cycle: int) -> bool:
-        return (key, cycle) in self._closed
 
     def open_cycles(self, key: str) -> list[int]:
         return sorted({cycle for kept in (self._noise, self._held) for name, cycle in kept if name == key})

@@ -154,13 +154,7 @@ class Stream:
         steps = [step for step in panel.steps if record.first_step <= step < end]
         self._store.count(self._key, "outside the stream's steps", panel.n_steps - len(steps))
         self._store.count(self._key, "published before", len(published))
-        return [
-            step
-            for step in steps
-            if step not in calendar
-            and step not in published
-            and not self._store.is_closed(self._key, panel.grid.cycle(step))
-        ]
+        return [step for step in steps if step not in calendar and step not in published]
 
     def _report_steps(self, record: StreamRecord, panel: Panel) -> None:
         """Publish rows of steps whose value is known when the step is."""
