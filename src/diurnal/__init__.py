@@ -2,8 +2,8 @@
 
 The way through the house, each room knowing only the ones before it:
 
-    readings   integers on a regular grid, a column a household
-               Panel, Grid, Shape
+    readings   any layout of meter data becomes integers on a regular grid, a column a household
+               read, panel, write, open_panel, save_panel; Panel, Grid, Shape, Quality; Format, Rows
     promise    what is asked, bounded, hidden and promised
                Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
     planning   all of it as plain data, its error predicted before anything is spent
@@ -42,17 +42,23 @@ from diurnal.promise.budget import Budget
 from diurnal.promise.guarantee import Guarantee
 from diurnal.promise.mechanisms.basis import Basis
 from diurnal.promise.query import Histogram, Mean, Share, Sum, Weighted
+from diurnal.readings.formats.base import Aside, Format, Rows
 from diurnal.readings.grid import Grid
+from diurnal.readings.importing import Readings, panel, read, write
+from diurnal.readings.kept import open_panel, save_panel
 from diurnal.readings.panel import Panel, Shape
+from diurnal.readings.quality import Quality
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Aside",
     "Basis",
     "Body",
     "Budget",
     "Curator",
     "Ellipsoid",
+    "Format",
     "Grid",
     "Guarantee",
     "Histogram",
@@ -60,8 +66,11 @@ __all__ = [
     "Panel",
     "Plan",
     "Prediction",
+    "Quality",
+    "Readings",
     "Reference",
     "Report",
+    "Rows",
     "Shape",
     "Share",
     "Stream",
@@ -71,6 +80,11 @@ __all__ = [
     "epsilon_for",
     "explain",
     "numbered",
+    "open_panel",
+    "panel",
     "predict",
     "public_reference",
+    "read",
+    "save_panel",
+    "write",
 ]

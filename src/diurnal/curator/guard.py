@@ -264,14 +264,8 @@ def _compatible(record: StreamRecord, earlier: Sequence[tuple[StreamRecord, Sequ
 
 def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
     places = {name: i for i, name in enumerate(row.households)}
-    columns = [places[name] for name in households]
-    return replace(
-        row,
-        readings=row.readings[:, columns],
-        present=row.present[:, columns],
-        households=tuple(households),
-        groups={},
-    )
+    columns = np.array([places[name] for name in households], dtype=np.int64)
+    return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
 
 
 def _same_readings(record: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:

@@ -20,7 +20,7 @@ from diurnal.promise.mechanisms import Mechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
-from diurnal.readings.panel import Integers, Panel
+from diurnal.readings.panel import Arrays, Integers, Panel
 
 
 class Stream:
@@ -260,8 +260,7 @@ def _nothing(record: StreamRecord, steps: range) -> Panel:
     """A panel of the plan's roster in which everything is missing."""
     readings = np.zeros((len(steps), len(record.households)), dtype=np.int64)
     return Panel(
-        readings=readings,
-        present=readings.astype(bool),
+        data=Arrays(readings, readings.astype(bool)),
         households=record.households,
         grid=record.plan.grid,
         first_step=steps.start,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -68,3 +69,39 @@ class Grid:
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""
         return {name: getattr(self, name) for name in ("slots", "minutes", "unit", "zone", "anchor")}
+
+
+def minutes_of(interval: str | int) -> int:
+    """How many minutes an interval has: 30, "30min", "1h".
+
+    Raises:
+        ReadingsError: It is none, or a day is no whole number of such intervals.
+    """
+    minutes = _length(interval, "interval", 1)
+    if 1440 % minutes:
+        raise ReadingsError(
+            f"Expected interval={interval!r} to divide a day.", hint="For example '30min', '15min' or '1h'."
+        )
+    return minutes
+
+
+def slots_of(period: str | int, minutes: int) -> int:
+    """How many slots of so many minutes a period has: 48, "1d", "7d", "1w", "12h"."""
+    if not isinstance(period, str):
+        return whole(period, "period", least=1, error=ReadingsError)
+    length = _length(period, "period", minutes)
+    if length % minutes:
+        raise ReadingsError(
+            f"Expected period={period!r} to be whole intervals of {minutes} minutes.", hint="For example '1d'."
+        )
+    return length // minutes
+
+
+def _length(text: str | int, name: str, each: int) -> int:
+    """A length in minutes; a bare number counts `each`."""
+    if not isinstance(text, str):
+        return each * whole(text, name, least=1, error=ReadingsError)
+    found = re.fullmatch(r"\s*(\d+)\s*(min|h|d|w)\s*", text)
+    if found is None or int(found[1]) == 0:
+        raise ReadingsError(f"Expected {name}={text!r} as a length.", hint="For example '30min', '1h', '1d', '7d'.")
+    return int(found[1]) * {"min": 1, "h": 60, "d": 1440, "w": 10080}[found[2]]

@@ -1,31 +1,96 @@
 """Panel: the readings of a roster of households on a grid.
 
-What a panel guarantees, so that nobody after it has to ask again:
+What a panel guarantees, so that nobody after it has to ask again, whether it lies in memory or in a file:
 
 - readings are 64-bit integers, a row a step and a column a household, and they are never floats;
 - `present` has the same shape; where it is False the reading is missing and its integer is 0;
 - the first row is step `first_step` and every step after it is there, in order;
 - households have distinct names, and each column of `groups` names a group for every one of them;
-- steps on the public calendar (theory 4.4) are missing for every household.
+- steps on the public calendar (theory 4.4) are missing for every household;
+- `blocks()` gives it piece by piece, each piece a panel of whole households that fits into memory; what a kernel
+  finds in the pieces adds up to what it would find in the whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance, whole
-from diurnal.readings.grid import Grid
+from diurnal.readings.grid import Grid, slots_of
+from diurnal.readings.quality import Quality
 
 Integers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
+
+
+BLOCK = 1 << 21
+"""How many readings a block of a panel has, about: some 20 MB."""
+
+
+class Data(Protocol):
+    """Where the readings of a panel lie. Whatever is cut from it is the same kind of data."""
+
+    @property
+    def readings(self) -> Integers:
+        """A row a step and a column a household."""
+
+    @property
+    def present(self) -> Marks:
+        """Where there is a reading."""
+
+    @property
+    def n_steps(self) -> int:
+        """How many rows there are."""
+
+    def rows(self, start: int, stop: int) -> Data:
+        """Some of the rows."""
+
+    def columns(self, places: Integers) -> Data:
+        """Some of the columns, in the order given."""
+
+    def without(self, rows: Integers) -> Data:
+        """The same with some rows missing for everybody."""
+
+    def pieces(self) -> Iterator[tuple[slice, Data]]:
+        """Runs of columns in order, each small enough for memory; read when asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Readings in memory."""
+
+    readings: Integers
+    present: Marks
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.readings.shape[0])
+
+    def rows(self, start: int, stop: int) -> Arrays:
+        return Arrays(self.readings[start:stop], self.present[start:stop])
+
+    def columns(self, places: Integers) -> Arrays:
+        return Arrays(self.readings[:, places], self.present[:, places])
+
+    def without(self, rows: Integers) -> Arrays:
+        present = self.present.copy()
+        present[rows] = False
+        return Arrays(np.where(present, self.readings, 0), present)
+
+    def pieces(self) -> Iterator[tuple[slice, Data]]:
+        n = self.readings.shape[1]
+        width = max(1, BLOCK // max(1, self.n_steps))
+        for start in range(0, n, width):
+            place = slice(start, min(start + width, n))
+            yield place, Arrays(self.readings[:, place], self.present[:, place])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +121,13 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Panel:
-    """Readings of a roster on a grid. Make one with `Panel.from_array`.
+    """Readings of a roster on a grid. Make one with `dn.panel`, `Panel.open` or `Panel.from_array`.
 
     Its repr shows the grid and no reading or name: a panel is private.
     """
 
-    readings: Integers = field(repr=False)
-    """x, a row a step and a column a household."""
-    present: Marks = field(repr=False)
-    """False where a reading is missing."""
+    data: Data = field(repr=False)
+    """Where the readings lie: in memory, or in a file that is read when asked."""
     households: tuple[str, ...] = field(repr=False)
     """The roster: a name for each column."""
     grid: Grid = field(default_factory=Grid)
@@ -75,6 +138,10 @@ class Panel:
     """Partitions of the roster by name: for each a group name for every household."""
     calendar: frozenset[int] = frozenset()
     """Steps whose true total is public; missing for everybody and never reported."""
+    domain: tuple[int, int] | None = None
+    """Between which values all readings are known to lie, where an import has seen to it."""
+    quality: Quality | None = field(default=None, repr=False)
+    """What an import kept and what it set aside, for the custodian's eyes."""
 
     @classmethod
     def from_array(
@@ -128,8 +195,7 @@ class Panel:
         ]
         nobody = np.zeros((0, n), dtype=np.int64)
         empty = cls(
-            readings=nobody,
-            present=nobody.astype(bool),
+            data=Arrays(nobody, nobody.astype(bool)),
             households=names,
             grid=grid or Grid(),
             groups=columns,
@@ -151,7 +217,17 @@ class Panel:
         steps = range(start, start + len(values))
         marks = marks & np.array([step not in self.calendar for step in steps], dtype=bool)[:, None]
         values[~marks] = 0
-        return replace(self, readings=values, present=marks, first_step=start)
+        return replace(self, data=Arrays(values, marks), first_step=start, domain=None, quality=None)
+
+    @property
+    def readings(self) -> Integers:
+        """x, a row a step and a column a household; 0 where missing. Reads a file whole: see `blocks`."""
+        return self.data.readings
+
+    @property
+    def present(self) -> Marks:
+        """False where a reading is missing."""
+        return self.data.present
 
     @property
     def n_households(self) -> int:
@@ -161,7 +237,7 @@ class Panel:
     @property
     def n_steps(self) -> int:
         """How many steps the panel has."""
-        return int(self.readings.shape[0])
+        return self.data.n_steps
 
     @property
     def n_cycles(self) -> int:
@@ -222,24 +298,48 @@ class Panel:
                 "Expected names of some households of the roster, got others, or all of them.",
                 hint="See panel.households.",
             )
-        return replace(
-            self,
-            readings=self.readings[:, kept],
-            present=self.present[:, kept],
-            households=tuple(self.households[i] for i in kept),
-            groups={name: tuple(column[i] for i in kept) for name, column in self.groups.items()},
-        )
+        return self._columns(np.array(kept))
+
+    def select(self, **groups: str | Iterable[str]) -> Panel:
+        """The households of some groups, for example `panel.select(suburb=["Hill", "Lake"])`."""
+        chosen = np.ones(self.n_households, dtype=bool)
+        for partition, names in groups.items():
+            members = self.members(partition)
+            wanted = [names] if isinstance(names, str) else list(_listed(names, partition))
+            absent = [name for name in wanted if name not in members]
+            if absent or not wanted:
+                raise ReadingsError(
+                    f"The partition {partition!r} has no group {absent[0]!r}." if absent else "No group was named.",
+                    hint=f"It has {', '.join(list(members)[:8])}.",
+                )
+            chosen &= np.isin(np.arange(self.n_households), np.concatenate([members[name] for name in wanted]))
+        if not chosen.any():
+            raise ReadingsError("No household is in all of these groups.", hint="Choose groups that overlap.")
+        return self._columns(np.flatnonzero(chosen))
+
+    def blocks(self) -> Iterator[Panel]:
+        """The panel piece by piece, in the roster's order: panels of whole households, each read when asked."""
+        for place, data in self.data.pieces():
+            yield self._of(data, np.arange(place.start, place.stop))
 
     def closing(self, steps: Iterable[int]) -> Panel:
         """The panel with more steps on its calendar."""
         more = frozenset(steps) - self.calendar
         if not more:
             return self
-        wider = replace(self, calendar=self.calendar | more)
-        return wider.following(self.readings, present=self.present, first_step=self.first_step)
+        rows = np.array(sorted(more.intersection(self.steps)), dtype=np.int64) - self.first_step
+        return replace(
+            self, calendar=self.calendar | more, data=self.data.without(rows) if len(rows) else self.data
+        )
+
+    def with_period(self, period: str | int) -> Panel:
+        """The same readings with cycles of another length, such as "1d", "7d" or a number of slots."""
+        return replace(self, grid=replace(self.grid, slots=slots_of(period, self.grid.minutes)))
 
     def within(self, low: int, high: int) -> tuple[Panel, int]:
         """The panel with readings outside a domain set aside as missing, and how many these are."""
+        if self.domain is not None and low <= self.domain[0] and self.domain[1] <= high:
+            return self, 0
         if self.n_steps == 0 or (low <= self.readings.min() and self.readings.max() <= high):
             return self, 0
         outside = self.present & ((self.readings < low) | (self.readings > high))
@@ -257,11 +357,18 @@ class Panel:
         return cycles * self.grid.slots
 
     def _rows(self, start: int, stop: int) -> Panel:
+        return replace(self, data=self.data.rows(start, stop), first_step=self.first_step + start)
+
+    def _columns(self, places: Integers) -> Panel:
+        return self._of(self.data.columns(places), places)
+
+    def _of(self, data: Data, places: Integers) -> Panel:
+        """A panel of some of the households, whose data these are."""
         return replace(
             self,
-            readings=self.readings[start:stop],
-            present=self.present[start:stop],
-            first_step=self.first_step + start,
+            data=data,
+            households=tuple(self.households[i] for i in places),
+            groups={name: tuple(column[i] for i in places) for name, column in self.groups.items()},
         )
 
 

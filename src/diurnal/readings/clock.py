@@ -1,0 +1,71 @@
+"""Clock: what the wall clock of a zone shows, and which hours of it never come or come twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from diurnal.readings.panel import Integers, Marks
+
+DAY = 86400
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The clock changes of a zone between two moments, in seconds since 1970."""
+
+    changes: Integers
+    """When the clocks change."""
+    offsets: Integers
+    """By how many seconds the wall clock is ahead of UTC: before the first change, then after each."""
+
+    @classmethod
+    def of(cls, zone: str, first: int, last: int) -> Clock:
+        """The clock of a zone, from some days before one moment to some days after another."""
+        here = ZoneInfo(zone)
+        days = range(first - 3 * DAY, last + 3 * DAY, DAY)
+        offsets = [_offset(here, moment) for moment in days]
+        moves = [i for i in range(1, len(offsets)) if offsets[i] != offsets[i - 1]]
+        changes = [_change(here, days[i - 1], days[i]) for i in moves]
+        return cls(np.array(changes, dtype=np.int64), np.array([offsets[0], *(offsets[i] for i in moves)]))
+
+    def wall(self, moments: Integers) -> tuple[Integers, Marks]:
+        """What the clock shows at each moment, and whether it shows that for the second time."""
+        since = np.searchsorted(self.changes, moments, side="right")
+        back = np.concatenate([[0], np.maximum(self.offsets[:-1] - self.offsets[1:], 0)])
+        began = np.concatenate([[np.iinfo(np.int64).min // 2], self.changes])
+        return moments + self.offsets[since], moments - began[since] < back[since]
+
+    def moments(self, wall: Integers) -> Integers:
+        """When the clock shows something, for the first time if it does so twice."""
+        before = self.offsets[:-1]
+        return wall - self.offsets[np.searchsorted(self.changes + before, wall, side="right")]
+
+    def skipped(self) -> list[tuple[int, int]]:
+        """What the clock never shows, from when to when."""
+        return [pair for pair in self._pairs() if pair[0] < pair[1]]
+
+    def doubled(self) -> list[tuple[int, int]]:
+        """What the clock shows twice, from when to when."""
+        return [(stop, start) for start, stop in self._pairs() if stop < start]
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        ends = zip(self.changes + self.offsets[:-1], self.changes + self.offsets[1:], strict=True)
+        return [(int(start), int(stop)) for start, stop in ends]
+
+
+def _offset(zone: ZoneInfo, moment: int) -> int:
+    offset = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=moment)).astimezone(zone).utcoffset()
+    return int(offset.total_seconds()) if offset else 0
+
+
+def _change(zone: ZoneInfo, low: int, high: int) -> int:
+    """The moment at which the offset becomes what it is at `high`, by bisection."""
+    after = _offset(zone, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _offset(zone, middle) == after else (middle, high)
+    return high

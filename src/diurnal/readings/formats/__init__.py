@@ -1,0 +1,72 @@
+"""Formats: the layouts that meter data comes in, each with a reader and a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.formats.ausgrid import Ausgrid
+from diurnal.readings.formats.base import Format
+from diurnal.readings.formats.greenbutton import GreenButton
+from diurnal.readings.formats.long import Long
+from diurnal.readings.formats.nem12 import Nem12
+from diurnal.readings.formats.umass import UMass
+from diurnal.readings.formats.wide import Wide
+from diurnal.readings.source import Part
+
+FORMATS: dict[str, type[Format]] = {each.name: each for each in (Ausgrid, Nem12, GreenButton, UMass, Long, Wide)}
+"""By name, in the order in which `auto` asks them: the particular before the general."""
+
+
+def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, Any]) -> tuple[Format, str]:  # noqa: A002
+    """The format of a source, and by what it was recognised.
+
+    Raises:
+        ReadingsError: No format recognises the source, or a part of it is of another one.
+    """
+    if isinstance(format, Format):
+        if options:
+            raise ReadingsError("Options belong to the format that is given.", hint="Write format=Long(unit='Wh').")
+        return format.settle(parts[0]), "as you say"
+    if format != "auto":
+        return named(format, options).settle(parts[0]), "as you say"
+    for kind in FORMATS.values():
+        if not set(options) <= set(kind.__dataclass_fields__):
+            continue
+        candidate = kind(**options)
+        reason = candidate.recognises(parts[0])
+        if reason is not None:
+            settled = candidate.settle(parts[0])
+            _check_all(settled, parts)
+            return settled, reason
+    raise parts[0].error(
+        f"It is of no format known here ({', '.join(FORMATS)}).",
+        hint="Say format='long' with household=, time=, value= and unit=, or give a format of your own.",
+    )
+
+
+def named(name: str, options: dict[str, Any]) -> Format:
+    """The format of a name.
+
+    Raises:
+        ReadingsError: There is none of that name, or it has no such option.
+    """
+    kind = FORMATS.get(name)
+    if kind is None:
+        raise ReadingsError(f"Expected format={name!r} to be one of {', '.join(FORMATS)}.", hint="format='auto'")
+    unknown = set(options) - set(kind.__dataclass_fields__)
+    if unknown:
+        raise ReadingsError(
+            f"The format {name} has no option {sorted(unknown)[0]!r}.",
+            hint=f"It has {', '.join(kind.__dataclass_fields__)}.",
+        )
+    return kind(**options)
+
+
+def _check_all(format_: Format, parts: Sequence[Part]) -> None:
+    for part in parts[1:]:
+        if format_.recognises(part) is None:
+            raise part.error(
+                f"It is no {format_.name} file like {parts[0].name}.", hint="Move it elsewhere, or name the files."
+            )

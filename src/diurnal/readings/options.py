@@ -1,0 +1,139 @@
+"""Options: what a user may say about a panel to be made, checked before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from diurnal.errors import ReadingsError
+from diurnal.exact import whole
+from diurnal.readings.formats.base import MICRO
+from diurnal.readings.grid import minutes_of, slots_of
+from diurnal.readings.register import (
+    MeterList,
+    calendar_list,
+    group_list,
+    meter_list,
+    tenancy_list,
+    wall_seconds,
+)
+from diurnal.readings.resampling import Fold, OnDuplicate
+
+SUPPLY_KW = 100
+"""A home's supply in kW: readings beyond it are set aside unless a domain is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a panel is to be made."""
+
+    minutes: int
+    """The length of a step."""
+    slots: int
+    """How many steps a cycle has."""
+    unit: str
+    """What one whole number is."""
+    zone: str
+    """The wall clock of the homes."""
+    anchor: int | None
+    """When step 0 begins, in seconds of the wall clock since 1970; the first complete local day unless given."""
+    until: int | None
+    """When the last step ends; after the last row unless given."""
+    domain: tuple[int, int]
+    """Between which values a reading lies, in whole units."""
+    calendar: tuple[tuple[int, int], ...]
+    """Spans of the wall clock whose true totals are public."""
+    fold: Fold
+    """What becomes of the hour that a clock change doubles."""
+    on_duplicate: OnDuplicate
+    """What to do with different values for one meter and time."""
+    meters: MeterList | None
+    """Which household each meter belongs to."""
+    groups: Mapping[str, Mapping[str, str]] = field(repr=False)
+    """For each partition the group of each household."""
+    tenancies: tuple[tuple[str, int], ...] | None = field(repr=False)
+    """Households and when their tenancy changed."""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        period: str | int,
+        interval: str | int,
+        unit: str,
+        zone: str | None,
+        anchor: str | None,
+        until: str | None,
+        domain: tuple[int, int] | None,
+        calendar: str | Path | Iterable[tuple[str, str]] | None,
+        fold: Fold,
+        on_duplicate: OnDuplicate,
+        meters: str | Path | Mapping[str, str] | None,
+        groups: str | Path | Mapping[str, Mapping[str, str]] | None,
+        tenancies: str | Path | None,
+    ) -> Options:
+        """What the user said, read and checked.
+
+        Raises:
+            ReadingsError: Some of it makes no sense.
+        """
+        minutes = minutes_of(interval)
+        if unit not in ("Wh", "kWh"):
+            raise ReadingsError(f"Expected unit={unit!r} to be Wh or kWh.", hint="unit='Wh'")
+        return cls(
+            minutes=minutes,
+            slots=slots_of(period, minutes),
+            unit=unit,
+            zone=_zone(zone),
+            anchor=_wall(anchor, "anchor"),
+            until=_wall(until, "until"),
+            domain=_domain(domain, unit, minutes),
+            calendar=() if calendar is None else tuple(calendar_list(calendar)),
+            fold=_one_of(fold, "fold", ("calendar", "first", "mean")),
+            on_duplicate=_one_of(on_duplicate, "on_duplicate", ("refuse", "first", "last")),
+            meters=None if meters is None else meter_list(meters),
+            groups={} if groups is None else group_list(groups),
+            tenancies=None if tenancies is None else tuple(tenancy_list(tenancies)),
+        )
+
+
+def _domain(domain: tuple[int, int] | None, unit: str, minutes: int) -> tuple[int, int]:
+    if domain is None:
+        return 0, SUPPLY_KW * minutes * 10**9 // (60 * MICRO[unit])
+    hint = "For example domain=(0, 50000), or (-50000, 50000) where homes export."
+    if isinstance(domain, str) or not isinstance(domain, Iterable) or len(bounds := tuple(domain)) != 2:
+        raise ReadingsError("Expected domain as the least and the largest reading.", hint=hint)
+    low, high = (whole(bound, "domain", least=-(10**12), error=ReadingsError) for bound in bounds)
+    if low > high:
+        raise ReadingsError("Expected domain=(low, high) with low at most high.", hint=hint)
+    return low, high
+
+
+def _zone(zone: str | None) -> str:
+    try:
+        ZoneInfo(zone or "")
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        unknown = f"There is no time zone {zone!r}."
+        raise ReadingsError(
+            "The source does not say by which clock its homes live." if zone is None else unknown,
+            hint="Say zone='Australia/Sydney', or zone='UTC' where clocks never change.",
+        ) from None
+    return str(zone)
+
+
+def _wall(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    seconds = wall_seconds(text)
+    if seconds is None or seconds % 60:
+        raise ReadingsError(f"Expected {name} as a local time in ISO form.", hint=f"{name}='2012-07-01T00:00'")
+    return seconds
+
+
+def _one_of(value: Any, name: str, values: tuple[str, ...]) -> Any:
+    if value not in values:
+        raise ReadingsError(f"Expected {name} to be one of {', '.join(values)}.", hint=f"{name}={values[0]!r}")
+    return value

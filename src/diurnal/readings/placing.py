@@ -1,0 +1,147 @@
+"""Placing: which household and which second of the wall clock a staged row belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from diurnal.errors import ReadingsError
+from diurnal.readings import quality
+from diurnal.readings.clock import DAY, Clock
+from diurnal.readings.options import Options
+from diurnal.readings.panel import Integers, Marks
+from diurnal.readings.resampling import PLACED
+from diurnal.readings.roster import FOREVER, Roster
+from diurnal.readings.spill import Records
+from diurnal.readings.stage import Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placing:
+    """Where staged rows go."""
+
+    roster: Roster
+    instants: bool
+    """Whether staged times are moments of the world."""
+    source_clock: Clock | None
+    """The clock of staged times, where it is another one than the panel's."""
+    clock: Clock
+    """The panel's clock."""
+    minutes: int
+    """How long a row lasts that does not say so itself."""
+    ends: bool
+    """Whether times say when an interval ends."""
+    anchor: int = 0
+    """When step 0 begins, by the panel's clock."""
+    until: int = 0
+    """When the last step ends, by the panel's clock."""
+
+    @classmethod
+    def of(cls, stage: Stage, options: Options) -> Placing:
+        """Find out who is there, how long rows last, and when the panel begins and ends.
+
+        Raises:
+            ReadingsError: Rows do not say how long they last, are longer than a step, or leave no whole step.
+        """
+        zone, instants = stage.format.zone, bool(stage.instants)
+        other = zone is not None and zone != options.zone and not instants
+        placing = cls(
+            roster=Roster.of(stage.meters, options.meters),
+            instants=instants,
+            source_clock=Clock.of(str(zone), stage.first, stage.last) if other else None,
+            clock=Clock.of(options.zone, stage.first, stage.last),
+            minutes=_row_minutes(stage, options.minutes),
+            ends=stage.format.label == "end",
+        )
+        anchor, until = _span(*_extent(stage, placing), options)
+        roster = placing.roster
+        if options.meters is not None:
+            roster = roster.with_terms(stage.meters, options.meters, anchor)
+        return replace(placing, anchor=anchor, until=until, roster=roster)
+
+    @property
+    def knows_second_showings(self) -> bool:
+        """Whether a doubled hour's first showing is told from its second by the times themselves."""
+        return self.instants or self.source_clock is not None
+
+    def starts(self, rows: Records) -> tuple[Integers, Marks]:
+        """When each row's interval starts by the panel's clock, and whether that is a second showing."""
+        seconds = rows["seconds"]
+        if self.ends:
+            seconds = seconds - 60 * self.lengths(rows)
+        if self.source_clock is not None:
+            seconds = self.source_clock.moments(seconds)
+        if self.knows_second_showings:
+            return self.clock.wall(seconds)
+        return seconds, np.zeros(len(rows), dtype=bool)
+
+    def lengths(self, rows: Records) -> Integers:
+        """How many minutes each row lasts."""
+        return np.where(rows["minutes"] > 0, rows["minutes"], self.minutes)
+
+    def place(self, rows: Records) -> tuple[Records, dict[str, int]]:
+        """The rows in their places, and how many lie outside the panel's span, by reason."""
+        wall, second = self.starts(rows)
+        early, late = wall < self.anchor, wall >= self.until
+        inside = ~(early | late)
+        if not inside.all():
+            rows, wall, second = rows[inside], wall[inside], second[inside]
+        placed = np.empty(len(rows), dtype=PLACED)
+        placed["value"] = rows["value"]
+        placed["seconds"] = wall - self.anchor
+        placed["meter"] = self.roster.meter[rows["meter"]]
+        placed["minutes"] = self.lengths(rows)
+        placed["second"] = second
+        counts = {quality.EARLY: int(np.count_nonzero(early)), quality.AFTER: int(np.count_nonzero(late))}
+        return placed, {reason: count for reason, count in counts.items() if count}
+
+
+def _row_minutes(stage: Stage, step: int) -> int:
+    """How long a row lasts that does not say so itself."""
+    minutes = stage.format.minutes
+    if minutes is None:
+        gap = _smallest_gap(stage)
+        if gap is None or gap % 60:
+            raise ReadingsError(
+                "The times of the source do not say how long a row lasts.",
+                hint="Say minutes=30, for example.",
+            )
+        minutes = gap // 60
+    if minutes > step:
+        raise ReadingsError(
+            f"Rows of {minutes} minutes cannot be cut into steps of {step}.", hint=f"Say interval='{minutes}min'."
+        )
+    return minutes
+
+
+def _smallest_gap(stage: Stage) -> int | None:
+    """The smallest step between two times, in seconds, from the first rows that have two."""
+    for batch in stage.spill.batches():
+        gaps = np.diff(np.unique(batch["seconds"]))
+        if len(gaps):
+            return int(gaps.min())
+    return None
+
+
+def _extent(stage: Stage, placing: Placing) -> tuple[int, int]:
+    """When the first row starts and the last one ends, by the panel's clock."""
+    first, last = [], []
+    for batch in stage.spill.batches():
+        wall, _ = placing.starts(batch)
+        first.append(int(wall.min()))
+        last.append(int((wall + 60 * placing.lengths(batch)).max()))
+    return min(first), max(last)
+
+
+def _span(first: int, last: int, options: Options) -> tuple[int, int]:
+    """When the panel begins and ends: with the first complete local day, and with the last row."""
+    step = 60 * options.minutes
+    anchor = -(-first // DAY) * DAY if options.anchor is None else options.anchor
+    until = anchor + -(-(last - anchor) // step) * step if options.until is None else options.until
+    if not 0 < until - anchor < FOREVER or (until - anchor) % step:
+        raise ReadingsError(
+            "Expected whole steps from the panel's beginning to its end, one at least and 68 years at most.",
+            hint="It begins with the first complete local day: give anchor= and until= for another span.",
+        )
+    return anchor, until

@@ -1,0 +1,211 @@
+"""Stage: every row of a source once, as integers, with its place in the source.
+
+Rows come in any order and of any number; meters and households are numbered as they appear. What is no row at
+all (no meter, no time, text for a number) is an error that names the line. What is a row but no reading (a blank,
+NaN, 10^9 kWh) stays, marked, and is counted later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.formats.base import Aside, Format, Rows, as_array, codes, micro_values, seconds_of
+from diurnal.readings.panel import Integers
+from diurnal.readings.source import Part
+from diurnal.readings.spill import Spill
+
+ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4")])
+"""A staged row: when (as written), how much in millionths, of which meter, and how long (0: as the format says)."""
+
+SECONDS = 1 << 40
+"""No time may lie further from 1970 than this many seconds, some 34,000 years."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands in its source."""
+
+    part: str
+    line: int
+    word: str = "line"
+
+    def __str__(self) -> str:
+        return f"{self.part}, {self.word} {self.line}"
+
+
+@dataclass
+class Stage:
+    """The rows of a source as integers."""
+
+    folder: Path | None
+    """Where to spill; the system's folder for such files unless given."""
+    format: Format
+    meters: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The number of each (household, meter), as they appeared."""
+    groups: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each partition the group of each household."""
+    asides: Counter[str] = field(default_factory=Counter)
+    """Rows that the reader set aside, by reason."""
+    aside_places: dict[str, Place] = field(default_factory=dict)
+    """Where the first of these is."""
+    instants: bool | None = None
+    """Whether times are moments of the world rather than the wall clock's; None before the first row."""
+    first: int = SECONDS
+    last: int = -SECONDS
+    _places: list[tuple[Part, int | Integers, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.spill = Spill(self.folder, ROW)
+
+    def __len__(self) -> int:
+        return len(self.spill)
+
+    def close(self) -> None:
+        """Free the file."""
+        self.spill.close()
+
+    def add(self, part: Part, given: Rows | Aside) -> None:
+        """Stage what a format read.
+
+        Raises:
+            ReadingsError: A row has no meter, no time or no number, or contradicts an earlier one's group.
+        """
+        if isinstance(given, Aside):
+            self.asides[given.reason] += given.rows
+            self.aside_places.setdefault(given.reason, Place(part.name, given.line, part.row_word))
+            return
+        _Batch(self, part, given).add()
+
+    def place(self, row: int) -> Place:
+        """Where a staged row stands in its source."""
+        for part, line, n in self._places:
+            if row < n:
+                number = line + row if isinstance(line, int) else int(line[row])
+                return Place(part.name, number, part.row_word)
+            row -= n
+        raise IndexError(row)
+
+
+@dataclass
+class _Batch:
+    """One batch of rows on its way into the stage."""
+
+    stage: Stage
+    part: Part
+    rows: Rows
+
+    def add(self) -> None:
+        time = as_array(self.rows.time, 1)
+        n = len(time)
+        if n == 0:
+            return
+        meter = self._meters(n)
+        records = np.zeros(n, dtype=ROW)
+        records["meter"] = meter
+        records["seconds"] = self._seconds(time)
+        records["value"] = self._values(n)
+        records["minutes"] = 0 if self.rows.minutes is None else self.rows.minutes
+        self.stage.spill.add(records)
+        self.stage._places.append((self.part, self.rows.line, n))
+
+    def _error(self, row: int, column: str, expected: str, hint: str) -> ReadingsError:
+        line = self.rows.line
+        number = line + row if isinstance(line, int) else int(line[row])
+        return self.part.error(f"column {column}: {expected}", line=number, hint=hint)
+
+    def _seconds(self, time: pa.Array) -> Integers:
+        if pa.types.is_integer(time.type) and isinstance(self.rows.time, np.ndarray):
+            seconds, instants, wrong = np.asarray(self.rows.time, dtype=np.int64), self.rows.instants, None
+        else:
+            seconds, instants, wrong = seconds_of(time, self.stage.format.time_format)
+        if wrong is None and len(seconds) and (np.abs(seconds) >= SECONDS).any():
+            wrong = int(np.argmax(np.abs(seconds) >= SECONDS))
+        if wrong is not None:
+            kind = "text" if pa.types.is_dictionary(time.type) else str(time.type)
+            raise self._error(
+                wrong,
+                "time",
+                f"Expected a date and time that exist, got {kind}.",
+                "ISO, such as 2012-07-01 00:30 (all with an offset or none), or say time_format='%d/%m/%Y %H:%M'.",
+            )
+        if self.stage.instants is None:
+            self.stage.instants = instants
+        if self.stage.instants != instants:
+            raise self._error(0, "time", "Some times have an offset, some not.", "Write all in one way.")
+        self.stage.first = min(self.stage.first, int(seconds.min()))
+        self.stage.last = max(self.stage.last, int(seconds.max()))
+        return seconds
+
+    def _values(self, n: int) -> Integers:
+        column = as_array(self.rows.value, n)
+        micro, wrong = micro_values(column, self.stage.format.unit)
+        if wrong is not None:
+            kind = "text" if pa.types.is_string(column.type) else str(column.type)
+            raise self._error(
+                wrong,
+                "value",
+                f"Expected a number, got {kind}.",
+                "Write 1234.5: no thousands separator, a point before decimals; leave a gap blank.",
+            )
+        return np.where(micro > -(1 << 62), micro * self.rows.sign, micro) if self.rows.sign != 1 else micro
+
+    def _meters(self, n: int) -> Integers:
+        meter, meter_names = self._names(self.rows.meter, n, "meter")
+        if self.rows.household is None:
+            pairs, names = meter, [(name, name) for name in meter_names]
+            home = meter
+            homes = meter_names
+        else:
+            home, homes = self._names(self.rows.household, n, "household")
+            both = home * len(meter_names) + meter
+            distinct, pairs = _distinct(both, len(homes) * len(meter_names))
+            names = [(homes[i // len(meter_names)], meter_names[i % len(meter_names)]) for i in distinct]
+        known = self.stage.meters
+        number = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+        for partition, column in self.rows.groups.items():
+            self._group(partition, column, home, homes)
+        return number[pairs]
+
+    def _names(self, column: object, n: int, what: str) -> tuple[Integers, list[str]]:
+        index, texts = codes(as_array(column, n))
+        if None in texts:
+            blank = np.array([text is None for text in texts])[index]
+            if blank.any():
+                raise self._error(
+                    int(np.argmax(blank)),
+                    what,
+                    "Expected a name, got a blank.",
+                    "Name every meter, or drop the row.",
+                )
+        return index, [text or "" for text in texts]
+
+    def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:
+        group, groups = self._names(column, len(home), partition)
+        distinct, place = _distinct(home * len(groups) + group, len(homes) * len(groups))
+        known = self.stage.groups.setdefault(partition, {})
+        for number, pair in enumerate(distinct):
+            household, name = homes[pair // len(groups)], groups[pair % len(groups)]
+            if known.setdefault(household, name) != name:
+                raise self._error(
+                    int(np.argmax(place == number)),
+                    partition,
+                    "Expected one group a household, got a second one.",
+                    "A partition puts every household into exactly one group.",
+                )
+
+
+def _distinct(values: Integers, bound: int) -> tuple[list[int], Integers]:
+    """The distinct ones of small whole numbers, and for each number its place among these."""
+    if bound > 4 * len(values) + 1024:
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct.tolist(), place
+    found = np.flatnonzero(np.bincount(values, minlength=bound))
+    place = np.zeros(bound, dtype=np.int64)
+    place[found] = np.arange(len(found))
+    return found.tolist(), place[values]
