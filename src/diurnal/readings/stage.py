@@ -187,13 +187,16 @@ class _Batch:
 
     def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:
         group, groups = self._names(column, len(home), partition)
-        distinct, place = _distinct(home * len(groups) + group, len(homes) * len(groups))
+        distinct, _ = _distinct(home * len(groups) + group, len(homes) * len(groups))
         known = self.stage.groups.setdefault(partition, {})
-        for number, pair in enumerate(distinct):
+        before = dict(known)
+        for pair in distinct:
             household, name = homes[pair // len(groups)], groups[pair % len(groups)]
             if known.setdefault(household, name) != name:
+                rows = np.flatnonzero(home == pair // len(groups))
+                said = before.get(household, groups[group[rows[0]]])
                 raise self._error(
-                    int(np.argmax(place == number)),
+                    next(int(row) for row in rows if groups[group[row]] != said),
                     partition,
                     "Expected one group a household, got a second one.",
                     "A partition puts every household into exactly one group.",

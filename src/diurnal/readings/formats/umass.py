@@ -84,7 +84,7 @@ class UMass(Format):
                 for time in (start + np.arange(0, panel.grid.minutes, each) * np.timedelta64(60, "s")).tolist()
             ]
             for column, household in enumerate(block.households):
-                if not re.fullmatch(r"[\w .-]+", household):
+                if not re.fullmatch(r"[^\W_][\w .-]*", household):
                     raise ReadingsError("A household's name is no file name.", hint="Write it as 'long'.")
                 texts = decimals(
                     block.readings[:, column],

@@ -1,0 +1,504 @@
+"""From rows to readings: the rules, against an independent count with fractions."""
+
+import collections
+import math
+from datetime import datetime, timedelta
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import diurnal as dn
+from diurnal.errors import ReadingsError
+from diurnal.readings import quality
+from diurnal.readings.resampling import half_even
+
+START = datetime(2012, 7, 1)
+
+
+def frame(rows, **more):
+    """Rows of (home, time, value) as a frame."""
+    columns = {
+        "household": pa.array([row[0] for row in rows], pa.string()),
+        "time": pa.array([row[1] for row in rows]),
+        "kwh": pa.array([row[2] for row in rows]),
+    }
+    return pa.table({**columns, **{name: pa.array(values) for name, values in more.items()}})
+
+
+def half_hours(n, value=0.5, home="a", start=START, minutes=30):
+    """So many rows of one home."""
+    return [(home, start + timedelta(minutes=minutes * i), value) for i in range(n)]
+
+
+def make(rows, *, minutes=30, zone="UTC", **options):
+    """A panel of rows of (home, time, value)."""
+    return dn.panel(dn.read(frame(rows), minutes=minutes), zone=zone, **options)
+
+
+# An independent count.
+
+VALUES = st.one_of(
+    st.sampled_from([None, float("nan"), float("inf"), 1e9, -0.4, 60.0]),
+    st.integers(0, 4_000_000).map(lambda micro: micro / 1e6),
+    st.integers(0, 8).map(lambda half: half * 0.0005),
+)
+
+
+@st.composite
+def cases(draw):
+    """Rows of 15 minutes of up to three homes and five meters over a day, with everything that can be wrong."""
+    pairs = draw(st.sampled_from([[("a", "m")], [("a", "m"), ("b", "n")], [("a", "m"), ("a", "n"), ("b", "o")]]))
+    n = draw(st.integers(1, 60))
+    rows = []
+    for _ in range(n):
+        home, meter = draw(st.sampled_from(pairs))
+        minute = draw(st.one_of(st.integers(0, 11).map(lambda i: 15 * i), st.integers(-40, 190)))
+        rows.append((home, meter, minute, draw(VALUES)))
+        if draw(st.integers(0, 5)) == 0:
+            rows.append((home, meter, minute, draw(st.sampled_from([rows[-1][3], 0.25]))))
+    return rows
+
+
+def count(rows, *, interval, is_power, closed, on_duplicate, domain):
+    """Readings and the fate of every row, written down plainly."""
+    fate = collections.Counter()
+    by_time = collections.defaultdict(list)
+    meters = collections.defaultdict(set)
+    last = max((minute + 15 for _, _, minute, _ in rows), default=0)
+    steps = max(0, math.ceil(last / interval))
+    for home, meter, minute, value in rows:
+        meters[home].add(meter)
+        if minute < 0:
+            fate[quality.EARLY] += 1
+        elif value is None:
+            fate[quality.BLANK] += 1
+        elif not math.isfinite(value):
+            fate[quality.NOT_A_NUMBER] += 1
+        elif abs(value) >= 10_000:
+            fate[quality.OUTSIDE_DOMAIN] += 1
+        elif minute % interval + 15 > interval:
+            fate[quality.OFF_GRID] += 1
+        elif minute // interval in closed:
+            fate[quality.CALENDAR] += 1
+        else:
+            by_time[home, meter, minute].append(Fraction(round(value * 10**9), 10**6))
+    cells = collections.defaultdict(list)
+    for (home, meter, minute), values in by_time.items():
+        chosen = values[-1] if on_duplicate == "last" else values[0]
+        place = len(values) - 1 if on_duplicate == "last" else 0
+        for i, value in enumerate(values):
+            if i != place:
+                fate[quality.SAME if value == chosen else quality.ANOTHER] += 1
+        cells[home, meter, minute // interval].append((minute, chosen))
+    energy, n_rows = {}, {}
+    for cell, parts in cells.items():
+        parts.sort()
+        clash = any(a[0] + 15 > b[0] for a, b in zip(parts, parts[1:], strict=False))
+        covered = 15 * len(parts)
+        if clash:
+            fate[quality.OVERLAP] += len(parts)
+        elif (2 * covered < interval) if is_power else (covered != interval):
+            fate[quality.INCOMPLETE] += len(parts)
+        else:
+            total = sum(value for _, value in parts)
+            energy[cell] = total / len(parts) * Fraction(interval, 60) if is_power else total
+            n_rows[cell] = len(parts)
+    readings, kept = {}, 0
+    for home in meters:
+        for step in range(steps):
+            there = [(home, meter, step) for meter in sorted(meters[home]) if (home, meter, step) in energy]
+            number = sum(n_rows[cell] for cell in there)
+            if len(there) < len(meters[home]):
+                fate[quality.OTHER_METER] += number
+                continue
+            if is_power and len(there) > 1:
+                # Each meter of a mean power is a whole number of millionths first.
+                total = sum(Fraction(round(energy[cell] * 10**6), 10**6) for cell in there)
+            else:
+                total = sum(energy[cell] for cell in there)
+            value = round(total)
+            if domain[0] <= value <= domain[1]:
+                readings[home, step] = value
+                kept += number
+            else:
+                fate[quality.OUTSIDE_DOMAIN] += number
+    return readings, kept, +fate
+
+
+@given(
+    rows=cases(),
+    interval=st.sampled_from([15, 30, 60]),
+    is_power=st.booleans(),
+    on_duplicate=st.sampled_from(["first", "last"]),
+    closes=st.booleans(),
+)
+@settings(max_examples=400)
+def test_readings_and_counts_are_those_of_a_plain_count(rows, interval, is_power, on_duplicate, closes):
+    """For any rows, readings and the fate of every row equal an independent count; no row is lost."""
+    calendar = [("2012-07-01 01:00", "2012-07-01 02:00")] if closes else []
+    closed = {
+        step
+        for step in range(200)
+        if (closes and 60 <= step * interval < 120)
+        or (closes and step * interval < 60 < step * interval + interval)
+    }
+    expected, kept, fate = count(
+        rows, interval=interval, is_power=is_power, closed=closed, on_duplicate=on_duplicate, domain=(0, 50_000)
+    )
+    table = pa.table(
+        {
+            "household": [row[0] for row in rows],
+            "meter": [row[1] for row in rows],
+            "time": [START + timedelta(minutes=row[2]) for row in rows],
+            "kw" if is_power else "kwh": pa.array([row[3] for row in rows], pa.float64()),
+        }
+    )
+    options = {
+        "zone": "UTC",
+        "interval": interval,
+        "anchor": START.isoformat(),
+        "domain": (0, 50_000),
+        "on_duplicate": on_duplicate,
+        "calendar": calendar,
+    }
+    if not expected:
+        with pytest.raises(ReadingsError):
+            dn.panel(dn.read(table, minutes=15), **options)
+        return
+    panel = dn.panel(dn.read(table, minutes=15), **options)
+    found = {
+        (home, step): int(panel.readings[step, column])
+        for column, home in enumerate(panel.households)
+        for step in np.flatnonzero(panel.present[:, column]).tolist()
+    }
+    assert found == expected
+    assert panel.quality.kept == kept
+    assert dict(panel.quality.set_aside) == dict(fate)
+    assert panel.quality.rows == len(rows)
+
+
+@given(rows=cases(), seed=st.integers(0, 1000))
+@settings(max_examples=100)
+def test_the_order_of_rows_does_not_matter(rows, seed):
+    """Rows in another order, without different duplicates, give the same panel."""
+    distinct = {}
+    for home, meter, minute, value in rows:
+        distinct.setdefault((home, meter, minute), value)
+    rows = [(*key, value) for key, value in distinct.items()] + [("a", "m", 0, 0.1), ("a", "m", 15, 0.1)]
+    rows = list({row[:3]: row for row in rows}.values())
+    order = np.random.default_rng(seed).permutation(len(rows))
+    made = []
+    for some in (rows, [rows[i] for i in order]):
+        table = pa.table(
+            {
+                "meter": [f"{row[0]}{row[1]}" for row in some],
+                "time": [START + timedelta(minutes=row[2]) for row in some],
+                "kwh": pa.array([row[3] for row in some], pa.float64()),
+            }
+        )
+        try:
+            made.append(dn.panel(dn.read(table, minutes=15), zone="UTC", interval=15, anchor=START.isoformat()))
+        except ReadingsError as error:
+            made.append(str(error))
+    if isinstance(made[0], str):
+        assert made[0] == made[1]
+        return
+    np.testing.assert_array_equal(made[0].readings, made[1].readings)
+    np.testing.assert_array_equal(made[0].present, made[1].present)
+    assert made[0].quality.set_aside == made[1].quality.set_aside
+
+
+@given(numerator=st.integers(-(10**15), 10**15), denominator=st.integers(1, 10**6))
+def test_rounding_is_half_to_even(numerator, denominator):
+    """The quotient of whole numbers is rounded as Python rounds a fraction: exactly, ties to even."""
+    found = half_even(np.array([numerator]), np.array([denominator]))
+    assert found[0] == round(Fraction(numerator, denominator))
+
+
+@given(micro=st.integers(-(10**13) + 1, 10**13 - 1), as_text=st.booleans())
+def test_nine_decimals_of_a_kwh_are_exact(micro, as_text):
+    """A decimal of a kWh with nine places is taken exactly, from text and from the nearest float."""
+    from diurnal.readings.formats.base import micro_values
+
+    text = f"{'-' if micro < 0 else ''}{abs(micro) // 10**9}.{abs(micro) % 10**9:09d}"
+    column = pa.array([text]) if as_text else pa.array([float(text)])
+    values, wrong = micro_values(column, "kWh")
+    assert wrong is None
+    assert values[0] == micro
+
+
+# The clock.
+
+
+def test_a_skipped_hour_is_on_the_calendar():
+    """In Sydney the hour from 2 on 7 October 2012 never was: rows that claim it are set aside, for everybody."""
+    rows = half_hours(96, start=datetime(2012, 10, 7)) + half_hours(96, home="b", start=datetime(2012, 10, 7))
+    panel = make(rows, zone="Australia/Sydney")
+    assert panel.calendar == {4, 5}
+    assert not panel.present[4:6].any()
+    assert panel.present[:4].all()
+    assert panel.quality.set_aside == {quality.CALENDAR: 4}
+
+
+def doubled(times, value):
+    """Rows of a day on which Sydney's clock shows the hour from 2 twice."""
+    here = ZoneInfo("Australia/Sydney")
+    moment = datetime(2013, 4, 7, tzinfo=here).astimezone(ZoneInfo("UTC"))
+    moments = [moment + timedelta(minutes=30 * i) for i in range(50)]
+    walls = [each.astimezone(here) for each in moments]
+    return [
+        ("a", wall.replace(tzinfo=None) if times == "wall" else each, value(wall, i))
+        for i, (each, wall) in enumerate(zip(moments, walls, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("times", ["wall", "moments"])
+def test_a_doubled_hour_is_on_the_calendar(times):
+    """The hour that comes twice on 7 April 2013 is on the calendar, whether times have offsets or not."""
+    panel = make(doubled(times, lambda wall, i: 0.5), zone="Australia/Sydney")
+    assert panel.calendar == {4, 5}
+    assert panel.quality.set_aside == {quality.CALENDAR: 4}
+    assert panel.quality.kept == 46
+
+
+@pytest.mark.parametrize("times", ["wall", "moments"])
+@pytest.mark.parametrize(("fold", "expected"), [("first", [100, 200]), ("mean", [151, 350])])
+def test_a_doubled_hour_is_folded_never_added(times, fold, expected):
+    """The first of two readings is taken, or their floor mean; their sum never is."""
+    values = {4: 0.1, 5: 0.2, 6: 0.203, 7: 0.501}
+    panel = make(doubled(times, lambda wall, i: values.get(i, 0.5)), zone="Australia/Sydney", fold=fold)
+    assert panel.readings[4:6, 0].tolist() == expected
+    assert panel.readings[6, 0] == 500
+    assert panel.calendar == frozenset()
+    assert panel.quality.kept + sum(panel.quality.set_aside.values()) == 50
+
+
+@given(shift=st.integers(-1000, 1000), values=st.lists(st.integers(1000, 3000), min_size=2, max_size=2))
+def test_the_fold_commutes_with_shifts(shift, values):
+    """If a slot's readings all move by d, so does a folded doubled hour: pattern neighbours stay neighbours."""
+    folded = []
+    for move in (0, shift):
+        watts = {4: values[0] + move, 6: values[1] + move}
+        rows = doubled("moments", lambda wall, i, watts=watts: watts.get(i, 500))
+        panel = dn.panel(dn.read(frame(rows), unit="Wh", minutes=30), zone="Australia/Sydney", fold="mean")
+        folded.append(int(panel.readings[4, 0]))
+    assert folded[1] - folded[0] == shift
+
+
+def test_a_clock_of_its_own():
+    """Times by market time (Brisbane, no daylight saving) come out by the homes' clock (Sydney)."""
+    rows = half_hours(96, start=datetime(2012, 12, 31, 23))
+    homes = dn.read(frame(rows), minutes=30, zone="Australia/Brisbane")
+    panel = dn.panel(homes, zone="Australia/Sydney")
+    assert panel.grid.anchor == "2013-01-01T00:00"
+    assert panel.present.all()
+    assert panel.n_steps == 96
+
+
+def test_labels_at_the_end():
+    """A row labelled 0:30 by its end is the first half hour of its day, one labelled 0:00 the last of the day before."""
+    rows = half_hours(48, start=START + timedelta(minutes=30))
+    panel = dn.panel(dn.read(frame(rows), minutes=30, label="end"), zone="UTC")
+    assert panel.grid.anchor == "2012-07-01T00:00"
+    assert panel.n_steps == 48
+
+
+def test_the_first_complete_day():
+    """Step 0 is the first midnight after the first row; rows before it are counted."""
+    panel = make(half_hours(100, start=START + timedelta(hours=22)))
+    assert panel.grid.anchor == "2012-07-02T00:00"
+    assert panel.quality.set_aside == {quality.EARLY: 4}
+
+
+def test_a_span_that_is_asked_for():
+    """With anchor and until, steps without rows are gaps and rows outside are counted."""
+    panel = make(half_hours(10), anchor="2012-06-30T00:00", until="2012-07-01T04:00")
+    assert panel.n_steps == 56
+    assert panel.quality.set_aside == {quality.AFTER: 2}
+    assert panel.quality.gaps == 48
+
+
+# Meters, groups, calendar, tenancies.
+
+
+def written(tmp_path, text, name="list.csv"):
+    """A small file."""
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_household_is_the_sum_of_its_meters(tmp_path):
+    """Meters of a household are added, and where one of them is missing the household is."""
+    rows = half_hours(4, 0.25, "m1") + half_hours(3, 0.5, "m2") + half_hours(4, 1.0, "m3")
+    meters = written(tmp_path, "meter,household\nm1,home\nm2,home\nm3,other\n")
+    panel = make(rows, meters=meters)
+    assert panel.households == ("home", "other")
+    assert panel.readings[:3, 0].tolist() == [750] * 3
+    assert panel.present[:, 0].tolist() == [True, True, True, False]
+    assert panel.present[:, 1].all()
+    assert panel.quality.set_aside == {quality.OTHER_METER: 1}
+
+
+def test_rounding_comes_after_adding_meters():
+    """Two meters of 0.4 Wh are 0.8 Wh, which is 1 Wh: rounding happens once, at the end."""
+    rows = half_hours(2, 0.0004, "m1") + half_hours(2, 0.0004, "m2")
+    panel = make(rows, meters={"m1": "home", "m2": "home"})
+    assert panel.readings.tolist() == [[1], [1]]
+
+
+def test_a_meter_swap_makes_no_new_household(tmp_path):
+    """With terms, one meter follows another; rows outside a meter's term are counted, not added."""
+    rows = half_hours(6, 0.1, "old") + half_hours(4, 0.2, "new", start=START + timedelta(hours=2))
+    meters = written(
+        tmp_path, "meter,household,from,until\nold,home,,2012-07-01 02:00\nnew,home,2012-07-01 02:00,\n"
+    )
+    panel = make(rows, meters=meters)
+    assert panel.households == ("home",)
+    assert panel.readings[:, 0].tolist() == [100] * 4 + [200] * 4
+    assert panel.quality.set_aside == {quality.TERM: 2}
+
+
+def test_a_meter_that_is_not_listed(tmp_path):
+    """A meter without a household in the list is an error, not a household of its own."""
+    with pytest.raises(ReadingsError, match="1 of 2 meters have no household"):
+        make(half_hours(2, home="m1") + half_hours(2, home="m2"), meters={"m1": "home"})
+
+
+def test_groups_from_a_file(tmp_path):
+    """Groups come from a file with a column a partition; a household without one is an error."""
+    rows = half_hours(2, home="a") + half_hours(2, home="b")
+    groups = written(tmp_path, "household,suburb,feeder\na,Hill,F1\nb,Lake,F1\nc,Lake,F2\n")
+    panel = make(rows, groups=groups)
+    assert panel.groups == {"suburb": ("Hill", "Lake"), "feeder": ("F1", "F1")}
+    assert panel.select(suburb="Lake").households == ("b",)
+    with pytest.raises(ReadingsError, match="1 of 2 households have no group"):
+        make(rows, groups={"suburb": {"a": "Hill"}})
+
+
+def test_groups_from_columns():
+    """Groups may be columns of the rows; a household with two of them is an error that names the row."""
+    table = frame(half_hours(2, home="a") + half_hours(2, home="b"), suburb=["Hill", "Hill", "Lake", "Lake"])
+    panel = dn.panel(dn.read(table, minutes=30, groups=["suburb"]), zone="UTC")
+    assert panel.groups == {"suburb": ("Hill", "Lake")}
+    table = frame(half_hours(2, home="a") + half_hours(2, home="b"), suburb=["Hill", "Hill", "Lake", "Hill"])
+    with pytest.raises(ReadingsError, match="the frame, row 4: column suburb: Expected one group"):
+        dn.panel(dn.read(table, minutes=30, groups=["suburb"]), zone="UTC")
+
+
+def test_a_calendar_from_a_file(tmp_path):
+    """Outages and tests close their steps for every household; a date alone is a whole day."""
+    calendar = written(tmp_path, "from,until,reason\n2012-07-01 01:10,2012-07-01 02:00,outage\n2012-07-02,,test\n")
+    panel = make(half_hours(144), calendar=calendar)
+    assert panel.calendar == {2, 3, *range(48, 96)}
+    assert panel.quality.closed == 50
+    assert panel.quality.gaps == 0
+
+
+def test_changes_of_tenancy_are_counted(tmp_path):
+    """Where changes of tenancy are given, those inside the panel are counted."""
+    tenancies = written(tmp_path, "household,from\na,2012-07-01 05:00\na,2019-01-01\nzz,2012-07-01\n")
+    assert make(half_hours(48), tenancies=tenancies).quality.tenancy_changes == 1
+    assert make(half_hours(48)).quality.tenancy_changes is None
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "match"),
+    [
+        ("meters", "meter,home\nm,h\n", "no column 'household'"),
+        ("meters", "meter,household\nm,h\nm,k\n", "list.csv, line 3: The meter is there already"),
+        ("meters", "meter,household\nm,\n", "line 2: column household: Expected a text, got a blank"),
+        ("groups", "household\na\n", "a column for each partition"),
+        ("groups", "household,suburb\na,x\na,y\n", "line 3: column suburb: The household has another group"),
+        ("calendar", "from,until\n2012-02-30,\n", "line 2: column from: Expected a local date"),
+        ("calendar", "from,until\n2012-07-02,2012-07-01\n", "line 2: Expected from before until"),
+        ("tenancies", "household,from\na,yesterday\n", "line 2: column from"),
+    ],
+)
+def test_mistakes_in_lists(tmp_path, option, text, match):
+    """A mistake in a list is an error that names its file and line."""
+    with pytest.raises(ReadingsError, match=match):
+        make(half_hours(48, home="a"), **{option: written(tmp_path, text)})
+
+
+# Duplicates, domain, quality.
+
+
+def test_different_duplicates_are_refused_by_place():
+    """Two values for one meter and time are refused, naming both rows and no value."""
+    rows = [*half_hours(4), ("a", START + timedelta(minutes=30), 0.7)]
+    with pytest.raises(ReadingsError, match="the frame, row 2 and the frame, row 5: Two values") as error:
+        make(rows)
+    assert "0.7" not in str(error.value)
+
+
+def test_net_export_is_data_where_the_domain_says_so():
+    """Negative readings are set aside by default and kept in a domain that begins below zero."""
+    rows = half_hours(4, -0.3) + half_hours(4, 0.3, "b")
+    panel = make(rows)
+    assert panel.quality.set_aside == {quality.OUTSIDE_DOMAIN: 4}
+    assert panel.quality.places[quality.OUTSIDE_DOMAIN] == "the frame, row 1"
+    assert panel.quality.silent == 1
+    panel = make(rows, domain=(-5000, 5000))
+    assert panel.readings[:, 0].tolist() == [-300] * 4
+    assert panel.domain == (-5000, 5000)
+
+
+def test_quality_knows_who_starts_late_and_who_stops():
+    """Households that start or stop more than a day from the panel's ends, and all-zero days, are counted."""
+    rows = half_hours(240) + half_hours(96, home="b") + half_hours(100, 0.0, "c", start=START + timedelta(days=2))
+    panel = make(rows)
+    account = panel.quality
+    assert (account.late, account.stopped, account.silent, account.zero_days) == (1, 1, 0, 2)
+    assert account.gaps == 144 + 140
+    assert "set aside" not in account.table()
+    assert account.to_json()["households"] == 3
+
+
+def test_tenths_of_a_minute_are_off_the_grid():
+    """A row that does not lie inside one step is set aside and counted."""
+    rows = [*half_hours(4), ("a", START + timedelta(minutes=7), 0.1)]
+    assert make(rows).quality.set_aside == {quality.OFF_GRID: 1}
+
+
+def test_one_wrong_date_does_not_make_a_panel_of_decades():
+    """A single date forty years off is refused, because the rows would fill almost nothing."""
+    rows = [*(row for home in "abcdefgh" for row in half_hours(48, home=home)), ("a", datetime(1972, 1, 1), 0.1)]
+    with pytest.raises(ReadingsError, match="less than a hundredth"):
+        make(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"interval": "7min"}, "divide a day"),
+        ({"interval": "fortnight"}, "as a length"),
+        ({"interval": "15min"}, "Rows of 30 minutes cannot be cut"),
+        ({"period": "45min"}, "whole intervals"),
+        ({"unit": "J"}, "Wh or kWh"),
+        ({"zone": "Mars/Olympus"}, "no time zone"),
+        ({"anchor": "noon"}, "anchor as a local time"),
+        ({"until": "2012-07-01T00:10"}, "whole steps"),
+        ({"domain": (5, 1)}, "low at most high"),
+        ({"domain": 7}, "least and the largest"),
+        ({"fold": "add"}, "calendar, first, mean"),
+        ({"on_duplicate": "sum"}, "refuse, first, last"),
+        ({"out": "/"}, "cannot be written"),
+        ({"domain": (900, 1000)}, "No reading is left"),
+    ],
+)
+def test_mistakes_in_options(options, match):
+    """An option that makes no sense is an error that says what would."""
+    with pytest.raises(ReadingsError, match=match):
+        make(half_hours(48), **options)
+
+
+def test_a_clock_must_be_said():
+    """Times without a zone are refused until the user says by which clock the homes live."""
+    with pytest.raises(ReadingsError, match="by which clock"):
+        dn.panel(dn.read(frame(half_hours(48)), minutes=30))
