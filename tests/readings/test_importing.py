@@ -1,6 +1,7 @@
 """From rows to readings: the rules, against an independent count with fractions."""
 
 import collections
+import itertools
 import math
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -98,7 +99,7 @@ def count(rows, *, interval, is_power, closed, on_duplicate, domain):
     energy, n_rows = {}, {}
     for cell, parts in cells.items():
         parts.sort()
-        clash = any(a[0] + 15 > b[0] for a, b in zip(parts, parts[1:], strict=False))
+        clash = any(a[0] + 15 > b[0] for a, b in itertools.pairwise(parts))
         covered = 15 * len(parts)
         if clash:
             fate[quality.OVERLAP] += len(parts)
@@ -141,12 +142,7 @@ def count(rows, *, interval, is_power, closed, on_duplicate, domain):
 def test_readings_and_counts_are_those_of_a_plain_count(rows, interval, is_power, on_duplicate, closes):
     """For any rows, readings and the fate of every row equal an independent count; no row is lost."""
     calendar = [("2012-07-01 01:00", "2012-07-01 02:00")] if closes else []
-    closed = {
-        step
-        for step in range(200)
-        if (closes and 60 <= step * interval < 120)
-        or (closes and step * interval < 60 < step * interval + interval)
-    }
+    closed = {step for step in range(200) if closes and step * interval < 120 and (step + 1) * interval > 60}
     expected, kept, fate = count(
         rows, interval=interval, is_power=is_power, closed=closed, on_duplicate=on_duplicate, domain=(0, 50_000)
     )
@@ -301,7 +297,7 @@ def test_a_clock_of_its_own():
 
 
 def test_labels_at_the_end():
-    """A row labelled 0:30 by its end is the first half hour of its day, one labelled 0:00 the last of the day before."""
+    """A row labelled 0:30 by its end is the first half hour of its day, one labelled 0:00 the last."""
     rows = half_hours(48, start=START + timedelta(minutes=30))
     panel = dn.panel(dn.read(frame(rows), minutes=30, label="end"), zone="UTC")
     assert panel.grid.anchor == "2012-07-01T00:00"
