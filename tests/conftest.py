@@ -32,6 +32,12 @@ def _data(*parts):
 
 
 @pytest.fixture(scope="session")
+def data_folder():
+    """Finds a file or folder of the real data; skips where there is none."""
+    return _data
+
+
+@pytest.fixture(scope="session")
 def ausgrid() -> Panel:
     """226 Ausgrid homes from July 2011 to June 2013, daily period: cycle 366 is 1 July 2012."""
     return support.read_ausgrid(
