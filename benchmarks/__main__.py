@@ -7,7 +7,7 @@ import pathlib
 import platform
 import sys
 
-from benchmarks import noise, step
+from benchmarks import noise, readings, step
 from benchmarks.timing import Result
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "performance.md"
@@ -27,7 +27,7 @@ are there for a sense of size only.
 
 def main() -> None:
     results: list[Result] = []
-    for module in (noise, step):
+    for module in (noise, step, readings):
         for result in module.run():
             print(result.row(), file=sys.stderr)
             results.append(result)

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Result:
-    """A ratio of two times."""
+    """A ratio of two times, or of two sizes."""
 
     what: str
     against: str
@@ -19,11 +19,17 @@ class Result:
     goal: str
     ours: float
     theirs: float
+    unit: str = "s"
 
     def row(self) -> str:
         """A row of the table."""
-        ours, theirs = (f"{1000 * seconds:.3g} ms" for seconds in (self.ours, self.theirs))
+        ours, theirs = (self._text(value) for value in (self.ours, self.theirs))
         return f"| {self.what} | {self.against} | **{self.ratio:.2f}** | {self.goal} | {ours} | {theirs} |"
+
+    def _text(self, value: float) -> str:
+        if self.unit != "s":
+            return f"{value:.0f} {self.unit}"
+        return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
 def compare(

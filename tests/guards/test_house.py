@@ -80,8 +80,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
-def test_every_snippet_of_the_docs_runs(path):
+def test_every_snippet_of_the_docs_runs(path, tmp_path, monkeypatch):
     """The Python snippets of a page run one after the other, from top to bottom, in one namespace."""
+    monkeypatch.chdir(tmp_path)
     snippets = re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.S | re.M)
     names: dict = {}
     for snippet in snippets:

@@ -75,8 +75,9 @@ class Quality:
         """The account as a table of text."""
         lines = [f"{'rows in the source':<42}{self.rows:>16,}", f"{'  kept':<42}{self.kept:>16,}"]
         for reason, count in sorted(self.set_aside.items(), key=lambda item: -item[1]):
-            place = f"  first: {self.places[reason]}" if reason in self.places else ""
-            lines.append(f"  {'set aside, ' + reason:<40}{count:>16,}{place}")
+            lines.append(f"  {'set aside, ' + reason:<40}{count:>16,}")
+            if reason in self.places:
+                lines.append(f"    first: {self.places[reason]}")
         facts = {
             "households": self.households,
             "  that start more than a day late": self.late,

@@ -1,0 +1,103 @@
+"""Importing long Parquet against DuckDB's sorted rewrite, and folding over the panel against its GROUP BY.
+
+Every job runs in a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.timing import Result
+
+MAKE = """
+import duckdb
+duckdb.connect(config={{"memory_limit": "2GB"}}).sql('''copy (
+    select 'H' || lpad(((h * 7919 + s) % {n})::varchar, 6, '0') as household,
+        timestamp '2023-01-01' + interval 30 minute * s as time,
+        (hash(h * 17521 + s) % 3000) / 1000.0::double as kwh
+    from range(17520) steps(s), range({n}) homes(h)
+) to '{folder}/rows.parquet' (format parquet)''')
+"""
+"""A year of half hours, in the order of a head-end: by time, homes in another order each time."""
+
+OURS = """
+import diurnal as dn
+dn.panel(dn.read("{folder}/rows.parquet"), zone="UTC", out="{folder}/panel.parquet")
+"""
+
+REWRITE = """
+import duckdb
+duckdb.connect(config={{"memory_limit": "1GB", "temp_directory": "{folder}"}}).sql(
+    "copy (select * from '{folder}/rows.parquet' order by household, time) "
+    "to '{folder}/sorted.parquet' (format parquet)"
+)
+"""
+
+FOLD = """
+import numpy as np
+import diurnal as dn
+from diurnal.readings.engines import local
+panel = dn.open_panel("{folder}/panel.parquet")
+for _ in range({turns}):
+    began = time.perf_counter()
+    sums = local.fold(lambda block: block.readings.sum(axis=1), panel, np.add)
+    times.append(time.perf_counter() - began)
+"""
+
+GROUP = """
+import duckdb
+connection = duckdb.connect(config={{"memory_limit": "1GB"}})
+for _ in range({turns}):
+    began = time.perf_counter()
+    connection.sql("select time, sum(value) from '{folder}/panel.parquet' group by time").fetchnumpy()
+    times.append(time.perf_counter() - began)
+"""
+
+FRAME = """
+import json, resource, time
+times, began = [], time.perf_counter()
+{job}
+seconds = sorted(times)[len(times) // 2] if times else time.perf_counter() - began
+print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def run() -> Iterator[Result]:
+    with tempfile.TemporaryDirectory() as folder:
+        _measure(MAKE, folder, n=2000)
+        pairs = [(_measure(OURS, folder), _measure(REWRITE, folder)) for _ in range(3)]
+        ours, theirs = (statistics.median(pair[i][0] for pair in pairs) for i in (0, 1))
+        small = max(pair[0][1] for pair in pairs)
+        ratio = statistics.median(a[0] / b[0] for a, b in pairs)
+        what = "import of 35 million rows, long Parquet"
+        yield Result(what, "DuckDB's rewrite, sorted", ratio, "at most 2", ours, theirs)
+        yield Result(f"{what}: memory", "1,000 MB", small / 1000, "at most 1", small, 1000, unit="MB")
+        pairs = [(_measure(FOLD, folder, turns=5), _measure(GROUP, folder, turns=5)) for _ in range(3)]
+        ours, theirs = (statistics.median(pair[i][0] for pair in pairs) for i in (0, 1))
+        ratio = statistics.median(a[0] / b[0] for a, b in pairs)
+        yield Result("sums by time over that panel", "DuckDB's GROUP BY", ratio, "at most 1.5", ours, theirs)
+    with tempfile.TemporaryDirectory() as folder:
+        _measure(MAKE, folder, n=10_000)
+        large = _measure(OURS, folder)
+        what = "import of 175 million rows"
+        yield Result(f"{what}: memory", "35 million", large[1] / small, "at most 1.3", large[1], small, unit="MB")
+        theirs = _measure(REWRITE, folder)[0]
+        yield Result(what, "DuckDB's rewrite, sorted", large[0] / theirs, "-", large[0], theirs)
+        fold, group = _measure(FOLD, folder, turns=3), _measure(GROUP, folder, turns=3)
+        yield Result(
+            "sums by time over that panel", "DuckDB's GROUP BY", fold[0] / group[0], "-", fold[0], group[0]
+        )
+
+
+def _measure(job: str, folder: str, **more: int) -> tuple[float, float]:
+    """Seconds and peak memory in MB of a job in a process of its own."""
+    script = FRAME.format(job=job.format(folder=Path(folder), **more))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    return seconds, memory

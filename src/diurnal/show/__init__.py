@@ -1,0 +1,1 @@
+"""Show: what people see of it all."""
