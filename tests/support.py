@@ -1,8 +1,5 @@
-"""What several tests need: small panels, neighbours, exact mass functions, minimal readers of the real data."""
+"""What several tests need: small panels, neighbours, exact mass functions."""
 
-import csv
-import datetime
-import gzip
 import itertools
 
 import numpy as np
@@ -90,41 +87,3 @@ def log_mass(mechanism, v):
         return log_l2(v, mechanism.rate)
     scale = 1 / mechanism.rate
     return log_laplace(v, scale) if mechanism.basis.noise == "laplace" else log_gaussian(v, scale)
-
-
-# Minimal readers of the real data.
-
-
-def read_ausgrid(*paths, anchor) -> Panel:
-    days = {}
-    for path in paths:
-        with gzip.open(path, "rt") as file:
-            next(file)
-            next(file)
-            for row in csv.reader(file):
-                if row[3] in ("GC", "CL"):
-                    values = np.array([round(float(cell) * 1000) for cell in row[5:53]])
-                    key = (_day(row[4]), int(row[0]))
-                    days[key] = days.get(key, 0) + values
-    dates = sorted({date for date, _ in days})
-    homes = sorted({home for _, home in days})
-    blocks = [np.stack([days[date, home] for home in homes], axis=1) for date in dates]
-    return Panel.from_array(
-        np.concatenate(blocks),
-        households=[str(home) for home in homes],
-        grid=Grid(zone="Australia/Sydney", anchor=anchor),
-    )
-
-
-def _day(text):
-    form = "%d/%m/%Y" if "/" in text else "%d-%b-%y"
-    return datetime.datetime.strptime(text, form).date()
-
-
-def read_edrp(path) -> Panel:
-    with gzip.open(path, "rt") as file:
-        rows = csv.reader(file)
-        next(rows)
-        values = np.array([[float(cell) for cell in row[1:]] for row in rows])
-    whole = len(values) // 48 * 48
-    return Panel.from_array(np.rint(values[:whole] * 1000).astype(np.int64))

@@ -11,6 +11,7 @@ household. Either all of that succeeds, or there is an error and nothing else.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -90,7 +91,19 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
         **options: As in `read`.
     """
     kind = format if isinstance(format, Format) else named(format, options)
-    kind.write(panel, Path(path))
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ReadingsError(f"{target.name} cannot be written there.", hint="Give a path in a folder that exists.")
+    # Beside it first: a writer that refuses half-way leaves nothing. The folder, and so what is in it, is private.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        written = Path(folder) / target.name
+        kind.write(panel, written)
+        files = {file: target / file.name for file in written.iterdir()} if written.is_dir() else {written: target}
+        if written.is_dir():
+            target.mkdir(mode=0o700, exist_ok=True)
+        for file, place in files.items():
+            file.chmod(0o600)
+            file.replace(place)
 
 
 def panel(

@@ -277,7 +277,8 @@ class ParquetFile(Part):
         stored = [name for name in columns if name in self.schema.names]
         texts = [name for name in stored if name in encoded and _is_text(self.schema.field(name).type)]
         first = 1
-        with self._reading(), pq.ParquetFile(self.path, read_dictionary=texts) as file:
+        # Without buffering ahead: Arrow would keep what it has read of the file until its end.
+        with self._reading(), pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
                 table = pa.Table.from_batches([batch])
                 for name in columns:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.formats.base import Aside, Format, Rows
+from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.source import Part, TextFile
@@ -45,15 +45,12 @@ class Ausgrid(Format):
     name: ClassVar[str] = "ausgrid"
     minutes: int | None = 30
     zone: str | None = "Australia/Sydney"
-    channel: Literal["consumption", "generation", "net"] = "consumption"
+    channel: Channel = "consumption"
     """Consumption is GC + CL, generation is GG, net is GC + CL - GG and may be negative."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.channel not in CHANNELS:
-            raise ReadingsError(
-                f"Expected channel={self.channel!r} to be one of {', '.join(CHANNELS)}.", hint="channel='net'"
-            )
+        check_channel(self.channel)
 
     def recognises(self, part: Part) -> str | None:
         if isinstance(part, TextFile) and any(_is_header(part, line) for line in part.head):

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,8 @@ BLANK, NOT_A_NUMBER, TOO_LARGE = (np.iinfo(np.int64).min + i for i in range(3))
 """What stands in the place of a value that is none."""
 
 Label = Literal["start", "end"]
+Channel = Literal["consumption", "generation", "net"]
+"""What is read where meters count both ways: what a home takes from the grid, what it gives, or their difference."""
 Column: TypeAlias = Any
 """A text, or a list or an array with an entry for each row."""
 
@@ -135,6 +137,18 @@ class Format(ABC):
     def write(self, panel: Panel, path: Path) -> None:
         """Write a panel in this format; a gap is a blank cell."""
         raise ReadingsError(f"The format {self.name} has no writer.", hint="Write it as 'long' or 'wide'.")
+
+
+def check_channel(channel: str) -> None:
+    """Refuse a channel that there is not.
+
+    Raises:
+        ReadingsError: There is no such channel.
+    """
+    if channel not in get_args(Channel):
+        raise ReadingsError(
+            f"Expected channel={channel!r} to be one of {', '.join(get_args(Channel))}.", hint="channel='net'"
+        )
 
 
 def as_array(column: Column, n: int) -> pa.Array:

@@ -15,23 +15,20 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 from urllib.parse import quote, unquote
-from xml.parsers import expat
 
 import numpy as np
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.formats.base import Aside, Format, Rows
-from diurnal.readings.formats.nem12 import BATCH, Batch, Channel, moments, negative
-from diurnal.readings.formats.text import open_text
+from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
+from diurnal.readings.formats.batch import BATCH, Batch
+from diurnal.readings.formats.espi import ATOM, ESPI, READING, Entry, Feed, IntervalReading
+from diurnal.readings.formats.text import check_signs, moments, open_text
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.source import Part, TextFile
-
-ATOM, ESPI = "http://www.w3.org/2005/Atom", "http://naesb.org/espi"
 
 UNITS = {"mWh": ("72", -3), "Wh": ("72", 0), "kWh": ("72", 3), "MWh": ("72", 6)}
 UNITS |= {"W": ("38", 0), "kW": ("38", 3), "MW": ("38", 6)}
@@ -66,10 +63,7 @@ class GreenButton(Format):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.channel not in CHANNELS:
-            raise ReadingsError(
-                f"Expected channel={self.channel!r} to be one of {', '.join(CHANNELS)}.", hint="channel='net'"
-            )
+        check_channel(self.channel)
         if self.household not in ("usagepoint", "file"):
             raise ReadingsError(
                 f"Expected household={self.household!r} to be usagepoint or file.", hint="household='file'"
@@ -86,7 +80,7 @@ class GreenButton(Format):
             raise part.error("Expected an XML file.", hint="Give the file as it was downloaded.")
         meters, n = _Meters(self, part), 0
         batches = {sign: Batch(sign=sign, instants=True) for sign in CHANNELS[self.channel].values()}
-        for entry in _Parser(part).entries():
+        for entry in Feed(part).entries():
             n += len(entry.readings)
             if entry.readings and (aside := self._take(meters, entry, batches)):
                 yield aside
@@ -98,7 +92,7 @@ class GreenButton(Format):
         for batch in batches.values():
             yield from batch.rows()
 
-    def _take(self, meters: _Meters, entry: _Entry, batches: Mapping[int, Batch]) -> Aside | None:
+    def _take(self, meters: _Meters, entry: Entry, batches: Mapping[int, Batch]) -> Aside | None:
         meter = meters.of(entry)
         sign = CHANNELS[self.channel].get(meter.flow)
         if sign is None or meter.aside:
@@ -135,162 +129,32 @@ class GreenButton(Format):
             raise ReadingsError(f"Expected a unit of {', '.join(UNITS)}, got {panel.grid.unit}.", hint="unit='Wh'")
         if not all(name.isprintable() and name.strip() for name in panel.households):
             raise ReadingsError("Expected printable names of households.", hint="Rename them, or write 'long'.")
+        check_signs(panel, self.channel)
         with open_text(path) as file:
             file.writelines(text + "\n" for text in self._texts(panel))
 
     def _texts(self, panel: Panel) -> Iterator[str]:
         flows = {("1" if flow == "delivered" else "19"): sign for flow, sign in CHANNELS[self.channel].items()}
-        seconds, rows = _intervals(panel)
+        intervals = _intervals(panel)
         yield f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="{ATOM}" xmlns:espi="{ESPI}">'
         yield f"<id>{_identity('feed')}</id><title>Readings</title><updated>{_UPDATED}</updated>"
         for flow in flows:
             yield _entry(f"ReadingType/{flow}", "ReadingType", _type(panel, flow))
         for block in panel.blocks():
-            if self.channel != "net" and (block.readings < 0).any():
-                raise negative(self.channel)
             for column, name in enumerate(block.households):
-                point = f"UsagePoint/{quote(name, safe='')}"
-                yield _entry(point, "UsagePoint", _KIND, f"{point}/MeterReading")
-                for flow, sign in flows.items():
-                    values = block.readings[:, column]
-                    values = np.maximum(sign * values, 0) if self.channel == "net" else values
-                    texts = [
-                        str(v) if there else ""
-                        for v, there in zip(values.tolist(), block.present[:, column], strict=True)
-                    ]
-                    yield from _reading(f"{point}/MeterReading/{flow}", flow, panel, seconds, rows, texts)
+                yield from self._home(block, column, f"UsagePoint/{quote(name, safe='')}", flows, intervals)
         yield "</feed>"
 
-
-@dataclass(slots=True)
-class _Reading:
-    """An IntervalReading, as it is written."""
-
-    line: int
-    start: str = ""
-    duration: str = ""
-    value: str = ""
-
-
-@dataclass
-class _Entry:
-    """An entry of the feed."""
-
-    line: int
-    kind: str = ""
-    """Which element its content is."""
-    id: str = ""
-    links: dict[str, list[str]] = field(default_factory=dict)
-    """Addresses by relation: self, up, related."""
-    fields: dict[str, str] = field(default_factory=dict)
-    """What a ReadingType says."""
-    readings: list[_Reading] = field(default_factory=list)
-
-    def hrefs(self, *relations: str) -> list[str]:
-        """Its addresses of these relations."""
-        return [href for relation in relations for href in self.links.get(relation, ())]
-
-    def children(self, kind: str) -> list[str]:
-        """The addresses by which entries of this kind may call it."""
-        own = self.hrefs("self")
-        return [*self.hrefs("related"), *own, *(f"{href}/{kind}" for href in own)]
-
-
-class _Parser:
-    """The entries of a feed, a few megabytes of text at a time."""
-
-    def __init__(self, part: TextFile, *, with_readings: bool = True) -> None:
-        self.part = part
-        self.with_readings = with_readings
-        self.path: list[str] = []
-        self.text: list[str] | None = None
-        self.entry: _Entry | None = None
-        self.reading: _Reading | None = None
-        self.done: list[_Entry] = []
-        self.parser = expat.ParserCreate("UTF-8", " ")
-        self.parser.buffer_text = True
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self._listen()
-
-    def entries(self) -> Iterator[_Entry]:
-        for _, block in self.part.blocks():
-            yield from self._parse(block)
-        yield from self._parse(b"", final=True)
-
-    def _parse(self, block: bytes, *, final: bool = False) -> list[_Entry]:
-        try:
-            self.parser.Parse(block, final)
-        except expat.ExpatError as cause:
-            raise self.part.error(
-                f"Expected whole XML, got it broken or cut short ({expat.ErrorString(cause.code)}).",
-                line=cause.lineno,
-                hint="Download the file again; nothing of it was taken.",
-            ) from None
-        done, self.done = self.done, []
-        return done
-
-    def _listen(self) -> None:
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-
-    def _skip(self, full: str) -> None:
-        """Take the end of an element in a block whose readings are not wanted."""
-        if _short(full) == "IntervalBlock":
-            self._listen()
-            self._end(full)
-
-    def _start(self, full: str, attributes: dict[str, str]) -> None:
-        name, parent = _short(full), self.path[-1] if self.path else ""
-        self.path.append(name)
-        self.text = [] if parent in _PARENTS else None
-        if name == "atom:entry":
-            self.entry = _Entry(self.parser.CurrentLineNumber)
-        elif self.entry is None:
-            return
-        elif name == "atom:link" and parent == "atom:entry":
-            href = attributes.get("href", "").strip().rstrip("/")
-            self.entry.links.setdefault(attributes.get("rel", ""), []).append(href)
-        elif parent == "atom:content":
-            self.entry.kind = self.entry.kind or name
-            if name == "IntervalBlock" and not self.with_readings:
-                self.parser.StartElementHandler = self.parser.CharacterDataHandler = None
-                self.parser.EndElementHandler = self._skip
-        elif name == "IntervalReading":
-            self.reading = _Reading(self.parser.CurrentLineNumber)
-            self.entry.readings.append(self.reading)
-
-    def _end(self, full: str) -> None:
-        name, parent = self.path.pop(), self.path[-1] if self.path else ""
-        if name != _short(full):
-            # The end of a skipped block was that of one within it.
-            line = self.parser.CurrentLineNumber
-            raise self.part.error("Expected no IntervalBlock within another.", line=line, hint=_READING)
-        text, self.text = "".join(self.text or ()).strip(), None
-        if self.entry is None:
-            return
-        if name == "atom:entry":
-            self.done.append(self.entry)
-            self.entry = None
-        elif name == "IntervalReading":
-            self.reading = None
-        elif name == "atom:id" and parent == "atom:entry":
-            self.entry.id = text
-        elif parent == "ReadingType":
-            self.entry.fields[name] = text
-        elif self.reading is not None and (parent, name) in _LEAVES:
-            setattr(self.reading, name, text)
-
-    def _characters(self, text: str) -> None:
-        if self.text is not None:
-            self.text.append(text)
-
-    def _doctype(self, *_: object) -> None:
-        raise self.part.error(
-            "Expected no DOCTYPE: it could define entities without end.",
-            line=self.parser.CurrentLineNumber,
-            hint="Remove the declaration; a Green Button file has none.",
-        )
+    def _home(
+        self, panel: Panel, column: int, point: str, flows: Mapping[str, int], intervals: tuple[Integers, Integers]
+    ) -> Iterator[str]:
+        """The entries of a household."""
+        yield _entry(point, "UsagePoint", _KIND, f"{point}/MeterReading")
+        readings, present = panel.readings[:, column], panel.present[:, column]
+        for flow, sign in flows.items():
+            values = np.maximum(sign * readings, 0) if self.channel == "net" else readings
+            texts = [str(value) if there else "" for value, there in zip(values.tolist(), present, strict=True)]
+            yield from _reading(f"{point}/MeterReading/{flow}", flow, panel.grid.minutes, intervals, texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,8 +178,8 @@ class _Meters:
     def __init__(self, format_: GreenButton, part: TextFile) -> None:
         self.part = part
         self.uom = UNITS[format_.unit][0]
-        kinds: dict[str, list[_Entry]] = {"UsagePoint": [], "MeterReading": [], "ReadingType": []}
-        for entry in _Parser(part, with_readings=False).entries():
+        kinds: dict[str, list[Entry]] = {"UsagePoint": [], "MeterReading": [], "ReadingType": []}
+        for entry in Feed(part, with_readings=False).entries():
             kinds.get(entry.kind, []).append(entry)
         self.points = _by_address((point, point.children("MeterReading")) for point in kinds["UsagePoint"])
         self.types = _by_address((kind, kind.hrefs("self")) for kind in kinds["ReadingType"])
@@ -324,7 +188,7 @@ class _Meters:
         self._check_names(kinds["UsagePoint"])
         self._known: dict[int, _Meter] = {}
 
-    def of(self, block: _Entry) -> _Meter:
+    def of(self, block: Entry) -> _Meter:
         """What a block is about."""
         reading = self._linked(block, block, self.readings, "MeterReading", "up", "self")
         if id(reading) not in self._known:
@@ -333,9 +197,7 @@ class _Meters:
             self._known[id(reading)] = self._meter(kind, _point_name(point))
         return self._known[id(reading)]
 
-    def _linked(
-        self, block: _Entry, entry: _Entry, known: Mapping[str, _Entry | None], kind: str, *by: str
-    ) -> _Entry:
+    def _linked(self, block: Entry, entry: Entry, known: Mapping[str, Entry | None], kind: str, *by: str) -> Entry:
         found = next((there for href in entry.hrefs(*by) if (there := known.get(href))), None)
         if found is None:
             raise self.part.error(
@@ -345,7 +207,7 @@ class _Meters:
             )
         return found
 
-    def _meter(self, kind: _Entry, point: str) -> _Meter:
+    def _meter(self, kind: Entry, point: str) -> _Meter:
         says, uom = kind.fields, kind.fields.get("uom", "")
         power = _whole(self.part, kind.line, "powerOfTenMultiplier", says.get("powerOfTenMultiplier") or "0")
         if abs(power) > 12 or not uom:
@@ -369,7 +231,7 @@ class _Meters:
             aside="another channel" if other else "a meter that counts up" if counts else "",
         )
 
-    def _check_names(self, points: list[_Entry]) -> None:
+    def _check_names(self, points: list[Entry]) -> None:
         known: dict[str, list[str]] = {}
         for point in points:
             own, name = point.hrefs("self"), _point_name(point)
@@ -381,9 +243,9 @@ class _Meters:
                 )
 
 
-def _by_address(entries: Iterable[tuple[_Entry, list[str]]]) -> dict[str, _Entry | None]:
+def _by_address(entries: Iterable[tuple[Entry, list[str]]]) -> dict[str, Entry | None]:
     """Entries by address; None where several that differ share one."""
-    known: dict[str, _Entry | None] = {}
+    known: dict[str, Entry | None] = {}
     for entry, hrefs in entries:
         for href in dict.fromkeys(hrefs):
             before = known.get(href, entry)
@@ -391,36 +253,29 @@ def _by_address(entries: Iterable[tuple[_Entry, list[str]]]) -> dict[str, _Entry
     return known
 
 
-def _point_name(point: _Entry) -> str:
+def _point_name(point: Entry) -> str:
     named = (re.search(r"UsagePoint/([^/]+)$", href) for href in point.hrefs("self"))
     return next((unquote(found[1]).strip() for found in named if found), "") or point.id
 
 
 def _whole(part: TextFile, line: int, name: str, text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,12}", text):
-        raise part.error(f"field {name}: Expected a whole number.", line=line, hint=_READING)
+        raise part.error(f"field {name}: Expected a whole number.", line=line, hint=READING)
     return int(text)
 
 
 def _minutes(part: TextFile, line: int, seconds: str) -> int:
     minutes, rest = divmod(_whole(part, line, "duration", seconds), 60)
     if rest or not 1 <= minutes < 1 << 31:
-        raise part.error("field duration: Expected whole minutes.", line=line, hint=_READING)
+        raise part.error("field duration: Expected whole minutes.", line=line, hint=READING)
     return minutes
 
 
-def _value(part: TextFile, reading: _Reading, power: int) -> str:
+def _value(part: TextFile, reading: IntervalReading, power: int) -> str:
     # An exponent keeps the digits as they are; the nearest float is found once, by the stage.
     if not re.fullmatch(r"[+-]?[0-9]{1,30}", reading.value):
-        raise part.error("field value: Expected a whole number.", line=reading.line, hint=_READING)
+        raise part.error("field value: Expected a whole number.", line=reading.line, hint=READING)
     return f"{reading.value}e{power}"
-
-
-@lru_cache(maxsize=256)
-def _short(full: str) -> str:
-    """The name of an ESPI element; those of Atom and of others say so."""
-    space, _, name = full.rpartition(" ")
-    return name if space == ESPI else f"atom:{name}" if space == ATOM else f"other:{name}"
 
 
 def _intervals(panel: Panel) -> tuple[Integers, Integers]:
@@ -439,24 +294,24 @@ def _intervals(panel: Panel) -> tuple[Integers, Integers]:
 
 
 def _reading(
-    href: str, flow: str, panel: Panel, seconds: Integers, rows: Integers, texts: list[str]
+    href: str, flow: str, minutes: int, intervals: tuple[Integers, Integers], texts: list[str]
 ) -> Iterator[str]:
     """The entries of a meter reading and its blocks, a day each."""
     yield _entry(href, "MeterReading", "", f"{href}/IntervalBlock", f"ReadingType/{flow}")
-    length = 60 * panel.grid.minutes
+    seconds, rows = intervals
     cuts = np.flatnonzero(np.diff(seconds // 86400)) + 1
     for number, (begins, places) in enumerate(zip(np.split(seconds, cuts), np.split(rows, cuts), strict=True)):
         values = [texts[row] if row >= 0 else "" for row in places.tolist()]
-        yield _entry(
-            f"{href}/IntervalBlock/{number}",
-            "IntervalBlock",
-            "".join(
-                f"\n<espi:IntervalReading><espi:timePeriod><espi:duration>{length}</espi:duration>"
-                f"<espi:start>{begin}</espi:start></espi:timePeriod>"
-                f"{f'<espi:value>{value}</espi:value>' if value else ''}</espi:IntervalReading>"
-                for begin, value in zip(begins.tolist(), values, strict=True)
-            ),
-        )
+        content = "".join(_interval(*pair, 60 * minutes) for pair in zip(begins.tolist(), values, strict=True))
+        yield _entry(f"{href}/IntervalBlock/{number}", "IntervalBlock", content)
+
+
+def _interval(start: int, value: str, length: int) -> str:
+    return (
+        f"\n<espi:IntervalReading><espi:timePeriod><espi:duration>{length}</espi:duration>"
+        f"<espi:start>{start}</espi:start></espi:timePeriod>"
+        f"{f'<espi:value>{value}</espi:value>' if value else ''}</espi:IntervalReading>"
+    )
 
 
 def _type(panel: Panel, flow: str) -> str:
@@ -486,9 +341,6 @@ def _identity(href: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_URL, f"{ESPI}/{href}").urn
 
 
-_PARENTS = frozenset({"atom:entry", "ReadingType", "timePeriod", "IntervalReading"})
-_LEAVES = frozenset({("timePeriod", "start"), ("timePeriod", "duration"), ("IntervalReading", "value")})
 _KIND = "<espi:ServiceCategory><espi:kind>0</espi:kind></espi:ServiceCategory>"
 _UPDATED = "2000-01-01T00:00:00Z"
 _TYPE = "For example uom 72 (Wh), powerOfTenMultiplier 0, flowDirection 1."
-_READING = "A reading has timePeriod/start and duration in seconds, whole minutes long, and a whole value or none."

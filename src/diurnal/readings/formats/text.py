@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.clock import Clock
 from diurnal.readings.formats.base import MICRO
-from diurnal.readings.panel import Integers, Marks
+from diurnal.readings.panel import Integers, Marks, Panel
 
 
-def open_text(path: Path) -> IO[str]:
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[str]]:
     """A text file to write, gzip where its name says so."""
-    if path.suffix == ".gz":
-        return gzip.open(path, "wt", encoding="utf-8", newline="")
-    return path.open("w", encoding="utf-8", newline="")
+    with ExitStack() as stack:
+        file: Any = stack.enter_context(path.open("wb"))
+        if path.suffix == ".gz":
+            # Without a name and a time in its head, the same readings are the same bytes.
+            file = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline=""))
 
 
 @contextmanager
@@ -28,7 +38,7 @@ def csv_writer(path: Path) -> Iterator[Any]:
         yield csv.writer(file, lineterminator="\n")
 
 
-def decimals(readings: Integers, present: Marks, unit: str, to: str, *, hours: Fraction = Fraction(1)) -> list[str]:
+def decimals(readings: Integers, present: Marks, unit: str, to: str, *, hours: Fraction | None = None) -> list[str]:
     """Readings as decimal texts in another unit, to nine decimals; a gap is blank.
 
     Args:
@@ -36,11 +46,56 @@ def decimals(readings: Integers, present: Marks, unit: str, to: str, *, hours: F
         present: Where there is a reading.
         unit: What a whole number is.
         to: What the text is in.
-        hours: For power: how long each reading's interval is.
+        hours: How long each reading's interval is; needed where energy becomes power, or power energy.
+
+    Raises:
+        ReadingsError: A unit is neither of energy nor of power, or it is not known how long an interval is.
     """
-    factor = Fraction(MICRO[unit], MICRO[to]) / hours
+    factor = _factor(unit, to, hours)
     texts = {int(value): _decimal(int(value) * factor) for value in set(readings[present].tolist())}
     return [texts[value] if there else "" for value, there in zip(readings.tolist(), present, strict=True)]
+
+
+def moments(panel: Panel) -> tuple[Integers, Marks]:
+    """When each step of a panel begins, in seconds since 1970, and whether the wall clock ever shows its time.
+
+    A time that the clock shows twice is its first occurrence.
+    """
+    anchor = datetime.fromisoformat(panel.grid.anchor) - datetime(1970, 1, 1)
+    steps = np.arange(panel.first_step, panel.first_step + panel.n_steps, dtype=np.int64)
+    wall = round(anchor / timedelta(seconds=1)) + 60 * panel.grid.minutes * steps
+    if not len(wall):
+        return wall, np.zeros(0, dtype=bool)
+    clock = Clock.of(panel.grid.zone, int(wall[0]), int(wall[-1]))
+    seconds = clock.moments(wall)
+    return seconds, clock.wall(seconds)[0] == wall
+
+
+def check_signs(panel: Panel, channel: str) -> None:
+    """Refuse negative readings of a channel that has none.
+
+    Raises:
+        ReadingsError: There are some.
+    """
+    if channel != "net" and any((block.readings < 0).any() for block in panel.blocks()):
+        raise ReadingsError(
+            f"Expected no negative reading for channel={channel!r}, got some.",
+            hint="Write it with channel='net', in two streams.",
+        )
+
+
+def _factor(unit: str, to: str, hours: Fraction | None) -> Fraction:
+    """How many of one unit another one is."""
+    if unit not in MICRO or to not in MICRO:
+        raise ReadingsError(
+            f"Expected a unit of {', '.join(MICRO)}, got {unit}.", hint="Make a panel of Wh or kWh of it."
+        )
+    factor = Fraction(MICRO[unit], MICRO[to])
+    if unit.endswith("h") == to.endswith("h"):
+        return factor
+    if hours is None:
+        raise ReadingsError(f"{unit} cannot be written as {to}.", hint="Write it as 'long', in its own unit.")
+    return factor / hours if unit.endswith("h") else factor * hours
 
 
 def _decimal(value: Fraction) -> str:

@@ -1,0 +1,38 @@
+"""The nameless file."""
+
+import os
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diurnal.readings.spill import Spill
+
+PAIR = np.dtype([("bucket", "i4"), ("number", "i8")])
+
+
+@given(batches=st.lists(st.lists(st.integers(0, 4), max_size=20), max_size=6))
+def test_buckets_have_their_records_in_order(batches):
+    """Every record comes back in its bucket, in the order in which it came; batches come back whole."""
+    number = 0
+    sent = []
+    with Spill(None, PAIR, 5) as spill:
+        for batch in batches:
+            records = np.zeros(len(batch), dtype=PAIR)
+            records["bucket"] = batch
+            records["number"] = np.arange(number, number + len(batch))
+            number += len(batch)
+            sent += records.tolist()
+            spill.add(records, records["bucket"].astype(np.int64))
+        assert len(spill) == number
+        for bucket in range(5):
+            assert spill.bucket(bucket).tolist() == [pair for pair in sent if pair[0] == bucket]
+        assert sorted(pair for batch in spill.batches() for pair in batch.tolist()) == sorted(sent)
+
+
+def test_the_file_has_no_name(tmp_path):
+    """Nothing can be seen in the folder while a spill is in use."""
+    with Spill(tmp_path, PAIR) as spill:
+        spill.add(np.zeros(1000, dtype=PAIR))
+        assert os.listdir(tmp_path) == []
+        assert len(spill.bucket(0)) == 1000
