@@ -38,7 +38,7 @@ READ_OPTIONS: dict[str, dict[str, list[Any]]] = {
         "minutes": [1, 5, 15, 30, 60, 1440, 0, 7],
         "label": ["start", "end", "middle"],
         "zone": [*ZONES, "Nowhere/Here", ""],
-        "time_format": ["%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M", "%Y", "%z", "%", "%Y-%m-%dT%H:%M:%S%z"],
+        "time_format": ["%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M", "%Y", "%z", "%", "%d %d", "%Y-%m-%dT%H:%M:%S%z"],
     },
     "ausgrid": {"channel": ["net", "generation", "consumption", "all"]},
     "nem12": {"channel": ["net", "generation", "consumption", "all"], "qualities": ["A", "AE", "S", "", "V"]},
@@ -89,6 +89,7 @@ def case(seed: int, number: int) -> tuple[str, bytes, dict[str, Any], dict[str, 
     if name == "parquet" and rng.random() < 0.7:
         reading |= {"as frame": True} if rng.random() < 0.4 else {}
         return FILES[name], strange_table(rng), reading, making
+    reading |= {"after another": True} if rng.random() < 0.05 else {}
     return FILES[name], damaged(rng.choice(corpus()[name]), rng), reading, making
 
 
@@ -161,6 +162,8 @@ def _by_hand() -> dict[str, str]:
 def _options(name: str, rng: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     making = {key: rng.choice(values) for key, values in PANEL_OPTIONS.items() if rng.random() < 0.03}
     making.setdefault("zone", rng.choice(ZONES))
+    making.setdefault("interval", rng.choice(["30min", "1h"]))
+    making |= {"out": "panel.parquet"} if rng.random() < 0.05 else {}
     reading: dict[str, Any] = {}
     if rng.random() < 0.25:
         known = READ_OPTIONS[""] | READ_OPTIONS.get(name, {})
@@ -174,7 +177,7 @@ def _options(name: str, rng: random.Random) -> tuple[dict[str, Any], dict[str, A
 
 def strange_table(rng: random.Random) -> bytes:
     """A Parquet file whose columns have types that nobody expects."""
-    n = rng.choice([0, 1, 48, 96])
+    n = rng.choice([0, 1, 48, 96, 96, 96])
     usual = {"household": _names(n), "time": _times(n, rng), "kwh": _numbers(n, rng), "suburb": _names(n)}
     columns = {name: rng.choice(_anything(n) if rng.random() < 0.1 else some) for name, some in usual.items()}
     names = [name if rng.random() > 0.03 else rng.choice(["time", "kwh", "", "a\nb", "value"]) for name in columns]

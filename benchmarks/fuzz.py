@@ -37,6 +37,9 @@ SECONDS = 10
 MEMORY = 2 << 30
 PROCESSES = 2
 
+_IGNORED: list[str] = []
+"""What a library had no way to raise."""
+
 
 def fuzz(
     count: int, seed: int, *, first: int = 0, report: Callable[[str], None] | None = None
@@ -70,15 +73,21 @@ def fuzz(
 def attempt(seed: int, number: int, folder: pathlib.Path) -> str:
     """Read an input as a user would; how that ended, if it ended well."""
     filename, data, reading, making = case(seed, number)
-    path: Any = folder / filename
+    path, good = folder / filename, folder / f"good {filename}"
     path.write_bytes(data)
+    source: Any = path
     if format_of(number) == "register":
-        making[path.stem], path = path, folder / "good.csv"
-        path.write_bytes(corpus()["long"][0])
+        making[path.stem], source = path, good
+        good.write_bytes(corpus()["long"][0])
     elif reading.pop("as frame", False):
-        path = pq.ParquetFile(path).read()
+        source = pq.ParquetFile(path).read()
+    elif reading.pop("after another", False):
+        source = [good, path]
+        good.write_bytes(corpus()[format_of(number)][0])
+    if "out" in making:
+        making["out"] = folder / making["out"]
     try:
-        panel = dn.panel(dn.read(path, **reading), **making)
+        panel = dn.panel(dn.read(source, **reading), **making)
     except DiurnalError as error:
         # Names of columns may be shown.
         if SECRET in str(error) and SECRET.encode() not in b"".join(data.splitlines()[:3]):
@@ -139,6 +148,7 @@ def _work(numbers: range, seed: int, pipe: Any) -> None:
     signal.signal(signal.SIGALRM, _too_slow)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("error")
+    sys.unraisablehook = lambda ignored: _IGNORED.append(repr(ignored.exc_value))
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             pipe.send((number, *_limited(seed, number, pathlib.Path(folder))))
@@ -149,7 +159,10 @@ def _limited(seed: int, number: int, folder: pathlib.Path) -> tuple[str, str]:
     faulthandler.dump_traceback_later(2 * SECONDS, exit=True)
     signal.alarm(SECONDS)
     try:
-        return attempt(seed, number, folder), ""
+        outcome = attempt(seed, number, folder)
+        if _IGNORED:
+            raise AssertionError(f"ignored: {_IGNORED.pop()}")
+        return outcome, ""
     except Exception as cause:
         return f"!{type(cause).__name__}", traceback.format_exc()
     finally:

@@ -235,3 +235,35 @@ def test_a_broken_parquet_file(tmp_path):
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(ReadingsError, match=r"one.parquet: It is no Parquet file, or damaged"):
         dn.panel(dn.read(path), zone="UTC")
+
+
+def test_a_column_may_be_household_and_group():
+    """A household column may serve as a partition too."""
+    panel = dn.panel(dn.read(table(), household="household", groups=["household"]), zone="UTC")
+    assert panel.groups == {"household": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "match"),
+    [
+        (pa.float64(), "Expected names as text, got double"),
+        (pa.binary(), "Expected names as text, got binary"),
+    ],
+)
+def test_names_are_text_or_whole_numbers(kind, match):
+    """Meters named by floats or bytes are refused: 1.0 and 1 would be two households. Whole numbers are names."""
+    column = pa.array([1.0, 2.0] * 48) if kind == pa.float64() else pa.array([b"a", b"b"] * 48)
+    rows = table().set_column(0, "household", column)
+    with pytest.raises(ReadingsError, match=match):
+        dn.panel(dn.read(rows), zone="UTC")
+    rows = table().set_column(0, "household", pa.array([1] * 48 + [2] * 48))
+    assert dn.panel(dn.read(rows), zone="UTC").households == ("1", "2")
+
+
+def test_two_columns_of_one_name_in_a_frame():
+    """A frame with two columns of one name is refused."""
+    rows = pa.table(
+        [table()["household"], table()["time"], table()["kwh"], table()["kwh"]], ["a", "time", "kwh", "kwh"]
+    )
+    with pytest.raises(ReadingsError, match="Two columns have one name"):
+        dn.read(rows, household="a")

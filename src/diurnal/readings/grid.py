@@ -71,6 +71,15 @@ class Grid:
         return {name: getattr(self, name) for name in ("slots", "minutes", "unit", "zone", "anchor")}
 
 
+def is_zone(name: str) -> bool:
+    """Whether there is a time zone of that name."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        return False
+    return True
+
+
 def minutes_of(interval: str | int) -> int:
     """How many minutes an interval has: 30, "30min", "1h".
 

@@ -31,12 +31,13 @@ from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer, keeping, open_panel
 from diurnal.readings.options import Options
 from diurnal.readings.panel import Arrays, Marks, Panel
+from diurnal.readings.part import Part
 from diurnal.readings.placing import Placing
 from diurnal.readings.progress import Progress
 from diurnal.readings.quality import Quality
 from diurnal.readings.register import EPOCH
 from diurnal.readings.resampling import DuplicateError, Fold, OnDuplicate, Resampled, Rules
-from diurnal.readings.source import Part, parts_of
+from diurnal.readings.source import parts_of
 from diurnal.readings.stage import Place, Stage
 
 

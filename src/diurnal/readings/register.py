@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.source import Part, parts_of
+from diurnal.readings.part import Part
+from diurnal.readings.source import parts_of
 
 EPOCH = datetime(1970, 1, 1)
 

@@ -237,8 +237,8 @@ class _Cells:
             return None
         total = np.zeros(len(present), dtype=np.int64)
         total[cell] = rows["value"] * rules.minutes if rules.is_power else rows["value"]
-        total, present = total.reshape(n_meters, -1), present.reshape(n_meters, -1)
-        return cls(total, present * rules.minutes, present.astype(np.int64), present)
+        there: Marks = present.reshape(n_meters, -1)
+        return cls(total.reshape(n_meters, -1), there * rules.minutes, there.astype(np.int64), there)
 
     @classmethod
     def of(cls, rows: Records, key: Integers, n_meters: int, rules: Rules, account: _Account) -> _Cells:

@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.formats.base import Aside, Format, Rows, as_array, codes, micro_values, seconds_of
+from diurnal.readings.formats.base import Aside, Format, Rows, as_array, codes, is_name, micro_values, seconds_of
 from diurnal.readings.panel import Integers
-from diurnal.readings.source import Part
+from diurnal.readings.part import Part
 from diurnal.readings.spill import Spill
 
 ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4")])
 """A staged row: when (as written), how much in millionths, of which meter, and how long (0: as the format says)."""
 
-SECONDS = 1 << 40
-"""No time may lie further from 1970 than this many seconds, some 34,000 years."""
+EARLIEST, LATEST = -2_208_988_800, 7_258_118_400
+"""Times lie in the years from 1900 to 2199: a wrong date would make a panel of centuries."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Stage:
     """Where the first of these is."""
     instants: bool | None = None
     """Whether times are moments of the world rather than the wall clock's; None before the first row."""
-    first: int = SECONDS
-    last: int = -SECONDS
+    first: int = LATEST
+    last: int = EARLIEST
     _places: list[tuple[Part, int | Integers, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -124,8 +124,8 @@ class _Batch:
             seconds, instants, wrong = np.asarray(self.rows.time, dtype=np.int64), self.rows.instants, None
         else:
             seconds, instants, wrong = seconds_of(time, self.stage.format.time_format)
-        if wrong is None and len(seconds) and (np.abs(seconds) >= SECONDS).any():
-            wrong = int(np.argmax(np.abs(seconds) >= SECONDS))
+        if wrong is None and ((seconds < EARLIEST) | (seconds >= LATEST)).any():
+            wrong = int(np.argmax((seconds < EARLIEST) | (seconds >= LATEST)))
         if wrong is not None:
             kind = "text" if pa.types.is_dictionary(time.type) else str(time.type)
             raise self._error(
@@ -173,7 +173,10 @@ class _Batch:
         return number[pairs]
 
     def _names(self, column: object, n: int, what: str) -> tuple[Integers, list[str]]:
-        index, texts = codes(as_array(column, n))
+        array = as_array(column, n)
+        if not is_name(array.type):
+            raise self._error(0, what, f"Expected names as text, got {array.type}.", "Cast the column to text.")
+        index, texts = codes(array)
         if None in texts:
             blank = np.array([text is None for text in texts])[index]
             if blank.any():

@@ -11,24 +11,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
-from zoneinfo import ZoneInfo
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
+from diurnal.readings.formats.base import Channel
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Integers, Marks, Panel
-
-Channel = Literal["consumption", "generation", "net"]
-Floats = npt.NDArray[np.float64]
-Random = np.random.Generator
+from diurnal.study.sky import Floats, Random, Sky, persistent
 
 SUPPLY = 14_400
 """Watts that no home draws more than: 60 A at 240 V."""
@@ -38,8 +34,6 @@ MOST = 1_000_000
 """Homes that the largest town has: beyond it names would no longer sort by number."""
 SUBURBS = {"Hill": (0.3, 1.1), "Lake": (0.25, 1.0), "Mill": (0.2, 0.95), "Park": (0.15, 1.05), "Quay": (0.1, 0.75)}
 """Which share of the town a suburb is, and how large its homes are; of 300 homes the smallest has 30."""
-SCHOOL_HOLIDAYS = ("01-01 01-27", "04-08 04-22", "07-01 07-16", "09-24 10-09", "12-20 12-31")
-"""First and last day, the same every year: when people travel."""
 
 
 class Archetype(NamedTuple):
@@ -169,8 +163,10 @@ class Town:
         return made if self.channel == "generation" else drawn - made
 
     @cached_property
-    def _sky(self) -> _Sky:
-        return _sky(self, _generator(self.seed, "sky", 0))
+    def _sky(self) -> Sky:
+        return Sky.of(
+            _generator(self.seed, "sky", 0), start=self.start, days=self.days, zone=self.zone, minutes=self.minutes
+        )
 
 
 def figure_one(cycles: int = 20, period: int = 10, seed: int = 1, homes: int = 1) -> Panel:
@@ -193,65 +189,7 @@ def figure_one(cycles: int = 20, period: int = 10, seed: int = 1, homes: int = 1
     return Panel.from_array(np.stack(columns, axis=-1).reshape(-1, homes), grid=Grid(slots=period, unit="1/1000"))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Sky:
-    """What all homes share: clock, calendar, weather. Tables have a row a day and a column a slot."""
-
-    hours: Floats
-    """When each slot begins, in hours from midnight."""
-    temperature: Floats
-    """Degrees Celsius, a table."""
-    sun: Floats
-    """What a panel gets through the clouds, a table: 1 at the most, 0 at night."""
-    warm: Floats
-    """The season of each day: 1 in high summer, -1 in the depth of winter."""
-    rest: Marks
-    """Which days are of a weekend or holidays."""
-    leave: Floats
-    """How likely a trip begins on each day; sums to 1."""
-    calendar: frozenset[int]
-    """The steps in which the clocks change."""
-
-
-def _sky(town: Town, rng: Random) -> _Sky:
-    dates = [date.fromisoformat(town.start) + timedelta(days=day) for day in range(town.days)]
-    hours = np.arange(town.grid.slots) * town.minutes / 60
-    middle, warm = hours + town.minutes / 120, _season(town.zone, dates, peak=20)
-    unusual = _persistent(rng, town.days, memory=0.65)[:, 0]
-    terms = [term.split() for term in SCHOOL_HOLIDAYS]
-    closed = [any(first <= f"{day:%m-%d}" <= last for first, last in terms) for day in dates]
-    leave = np.where(closed, 4.0, 1.0)
-    return _Sky(
-        hours=hours,
-        temperature=_temperature(rng, warm, unusual, middle),
-        # The sun is highest a month before the days are warmest.
-        sun=_sun(rng, _season(town.zone, dates, peak=-10), unusual, middle - _ahead(town.zone, dates)),
-        warm=warm,
-        rest=np.array([day.weekday() >= 5 or _is_holiday(day) for day in dates]),
-        leave=leave / leave.sum(),
-        calendar=frozenset(_clock_changes(town.zone, dates, town.minutes)),
-    )
-
-
-def _temperature(rng: Random, warm: Floats, unusual: Floats, hours: Floats) -> Floats:
-    """Seasons, weather that lasts for days, warm afternoons, and now and then a hot wind from inland."""
-    # Such days, far above the season's mean, make the peak of the year.
-    heat = (rng.random(len(warm)) < 0.08 * warm) * rng.uniform(4, 10, len(warm)) * warm
-    mean = 17.3 + 5.0 * warm + 2.0 * unusual + heat
-    swing = np.maximum(4.2 + 0.6 * warm + 0.5 * unusual + 0.55 * heat, 1.5)
-    return np.asarray(mean[:, None] + swing[:, None] * np.cos((hours - 15) * math.pi / 12))
-
-
-def _sun(rng: Random, high: Floats, unusual: Floats, hours: Floats) -> Floats:
-    """The height of the sun at Sydney's latitude or its mirror, through clouds that come and go."""
-    latitude, tilt = math.radians(34), math.radians(23.4) * high[:, None]
-    level = math.cos(latitude) * np.cos(tilt) * np.cos((hours - 12) * math.pi / 12)
-    height = np.maximum(math.sin(latitude) * np.sin(tilt) + level, 0)
-    clear = 0.75 + 0.10 * unusual + 0.20 * rng.standard_normal(len(high))
-    return np.asarray(height * np.clip(clear[:, None] + 0.10 * rng.standard_normal(height.shape), 0.08, 1))
-
-
-def _consumption(sky: _Sky, kind: Archetype, size: float, rng: Random, noise: Random) -> Floats:
+def _consumption(sky: Sky, kind: Archetype, size: float, rng: Random, noise: Random) -> Floats:
     """Watts drawn by one home: what stands by, what people do, heating and cooling, hot water.
 
     What is drawn for every slot comes from `noise`, so that a home is the same home at any length of a slot.
@@ -259,7 +197,7 @@ def _consumption(sky: _Sky, kind: Archetype, size: float, rng: Random, noise: Ra
     size *= kind.size * rng.lognormal(0, 0.32)
     home = ~_away(sky, kind, rng)
     busy = _activity(sky, kind, rng)
-    slow, quick = (_persistent(rng, len(home), memory=memory)[:, 0] for memory in (0.98, 0.35))
+    slow, quick = (persistent(rng, len(home), memory=memory)[:, 0] for memory in (0.98, 0.35))
     people = size * busy * (home * np.exp(0.26 * slow + 0.13 * quick))[:, None]
     fridge = np.maximum(1 + 0.25 * noise.standard_normal(busy.shape), 0.1)
     watts = 95 * math.sqrt(size) * rng.lognormal(0, 0.55) * fridge
@@ -268,7 +206,7 @@ def _consumption(sky: _Sky, kind: Archetype, size: float, rng: Random, noise: Ra
     return np.asarray(watts + _hot_water(sky, home, size, rng))
 
 
-def _away(sky: _Sky, kind: Archetype, rng: Random) -> Marks:
+def _away(sky: Sky, kind: Archetype, rng: Random) -> Marks:
     """Days on which nobody is home: long weekends, weeks, seldom a month or more. Some homes travel often."""
     away = np.zeros(len(sky.rest), dtype=bool)
     trips = rng.poisson(kind.trips * rng.gamma(1, 1) * len(away) / 365)
@@ -277,7 +215,7 @@ def _away(sky: _Sky, kind: Archetype, rng: Random) -> Marks:
     return away
 
 
-def _activity(sky: _Sky, kind: Archetype, rng: Random) -> Floats:
+def _activity(sky: Sky, kind: Archetype, rng: Random) -> Floats:
     """How busy the home is, about 1 on average: the archetype's day, at this home's hours, with its habits."""
     days = np.arange(len(sky.rest))
     late = rng.normal(0, 0.6) + 0.4 * rng.standard_normal(len(days)) + kind.rota * (days // 7 % 2)
@@ -286,7 +224,7 @@ def _activity(sky: _Sky, kind: Archetype, rng: Random) -> Floats:
     # When a home does what: in part for good, in part by the day of the week, in part for some weeks.
     turns = np.outer(np.arange(1, 5), sky.hours) * math.pi / 12
     waves = 0.12 * rng.standard_normal(8) + 0.10 * rng.standard_normal((7, 8))[days % 7]
-    waves = (waves + 0.14 * _persistent(rng, len(days), memory=0.98, series=8)) / np.sqrt(np.tile(range(1, 5), 2))
+    waves = (waves + 0.14 * persistent(rng, len(days), memory=0.98, series=8)) / np.sqrt(np.tile(range(1, 5), 2))
     habits = np.exp(waves @ np.r_[np.cos(turns), np.sin(turns)])
     season = 1 - rng.normal(0.03, 0.13) * sky.warm
     return np.asarray(np.where(sky.rest[:, None], rest, work) / 4 * habits * season[:, None])
@@ -302,7 +240,7 @@ def _appliances(people: Floats, noise: Random) -> Floats:
     return np.asarray(spread.reshape(people.shape))
 
 
-def _climate(sky: _Sky, busy: Floats, rng: Random) -> Floats:
+def _climate(sky: Sky, busy: Floats, rng: Random) -> Floats:
     """Heating below a threshold of this home and cooling above another, when people are up, to a limit."""
     walls = (sky.temperature + sky.temperature.mean(axis=1, keepdims=True)) / 2
     cold = np.maximum(rng.normal(16.5, 1.2) - walls, 0) * (rng.random() < 0.75) * 66 * rng.lognormal(0, 1.0)
@@ -313,7 +251,7 @@ def _climate(sky: _Sky, busy: Floats, rng: Random) -> Floats:
     return np.asarray(limit * np.tanh((cold * moods[0] + heat * moods[1]) * np.maximum(busy, 0) ** 1.25 / limit))
 
 
-def _hot_water(sky: _Sky, home: Marks, size: float, rng: Random) -> Floats:
+def _hot_water(sky: Sky, home: Marks, size: float, rng: Random) -> Floats:
     """A boiler on the night tariff: on at its hour, off when hot; longer in winter, short when nobody is home."""
     if rng.random() > 0.40:
         return np.zeros_like(sky.temperature)
@@ -324,13 +262,13 @@ def _hot_water(sky: _Sky, home: Marks, size: float, rng: Random) -> Floats:
     energy *= rng.lognormal(0, 0.3) * (1 - rng.normal(0.15, 0.1) * warm)
     power = rng.choice([2400.0, 3600.0, 4800.0], p=[0.4, 0.4, 0.2])
     # The clocks of time switches wander.
-    start = rng.normal(11.6, 1.5) + 0.55 * _persistent(rng, len(home), memory=0.98)[:, 0]
+    start = rng.normal(11.6, 1.5) + 0.55 * persistent(rng, len(home), memory=0.98)[:, 0]
     end, slot = start + np.minimum(energy / power, 9), 24 / len(sky.hours)
     on = np.minimum(since + slot, end[night]) - np.maximum(since, start[night])
     return np.asarray(power * np.maximum(on, 0) / slot)
 
 
-def _generation(sky: _Sky, rng: Random) -> Floats:
+def _generation(sky: Sky, rng: Random) -> Floats:
     """Watts made on one roof, if it has panels: three in ten do."""
     has, peak = rng.random() < 0.30, 1900 * rng.lognormal(0, 0.5)
     facing = np.maximum(1 + rng.normal(0, 0.25) * (sky.hours - 12) / 6, 0)
@@ -359,15 +297,6 @@ def _watt_hours(watts: Floats, limit: int, minutes: int) -> Integers:
     return np.floor(np.clip(watts, 0, limit) * (minutes / 60)).astype(np.int64).reshape(-1)
 
 
-def _persistent(rng: Random, days: int, *, memory: float, series: int = 1) -> Floats:
-    """Standard normals, a row a day, each of which remembers the one above it."""
-    values = rng.standard_normal((days, series))
-    values[1:] *= math.sqrt(1 - memory**2)
-    for before, after in itertools.pairwise(values):
-        after += memory * before
-    return values
-
-
 def _generator(seed: int, stream: str, number: int) -> Random:
     return np.random.default_rng(
         [seed, ("sky", "kind", "home", "noise", "roof", "gaps", "figure").index(stream), number]
@@ -383,43 +312,6 @@ def _suburb(number: int) -> str:
     """Multiples of the golden ratio fill every suburb evenly, whatever the size of the town."""
     place, ends = number * (math.sqrt(5) - 1) / 2 % 1, itertools.accumulate(share for share, _ in SUBURBS.values())
     return next((name for name, end in zip(SUBURBS, ends, strict=True) if place < end), list(SUBURBS)[-1])
-
-
-def _season(zone: str, dates: Sequence[date], *, peak: int) -> Floats:
-    """1 on that day of January in the south, of July in the north, -1 half a year away."""
-    january, july = _offsets(zone, [date(dates[0].year, month, 15) for month in (1, 7)])
-    south = january > july or zone.startswith("Australia/")
-    turns = np.array([(day.timetuple().tm_yday - peak) / 365.25 for day in dates])
-    return np.asarray(np.cos(2 * math.pi * turns) * (1 if south else -1))
-
-
-def _ahead(zone: str, dates: Sequence[date]) -> Floats:
-    """By how many hours summer time is ahead of the sun on each day, as a column."""
-    winter = min(_offsets(zone, [date(dates[0].year, month, 15) for month in (1, 7)]))
-    return np.array(_offsets(zone, dates))[:, None] - winter
-
-
-def _offsets(zone: str, dates: Sequence[date]) -> list[float]:
-    noons = [datetime.combine(day, time(12), ZoneInfo(zone)) for day in dates]
-    return [(noon.utcoffset() or timedelta()) / timedelta(hours=1) for noon in noons]
-
-
-def _clock_changes(zone: str, dates: Sequence[date], minutes: int) -> Iterator[int]:
-    """Steps that the wall clock skips or has twice: there its two offsets differ."""
-    for step in range(len(dates) * 24 * 60 // minutes):
-        wall = datetime.combine(dates[0], time(), ZoneInfo(zone)) + timedelta(minutes=minutes) * step
-        if wall.utcoffset() != wall.replace(fold=1).utcoffset():
-            yield step
-
-
-def _is_holiday(day: date) -> bool:
-    """New South Wales's public holidays, but for days in lieu."""
-    fixed = f"{day:%m-%d}" in ("01-01", "01-26", "04-25", "12-25", "12-26")
-    monday = day.weekday() == 0 and (day.month, (day.day - 1) // 7) in ((6, 1), (10, 0))
-    # Gauss's rule for 1900 to 2099; Easter is a week late in 1954, 1981, 2049 and 2076.
-    year, moon = day.year, (19 * (day.year % 19) + 24) % 30
-    easter = date(year, 3, 22) + timedelta(days=moon + (2 * (year % 4) + 4 * (year % 7) + 6 * moon + 5) % 7)
-    return fixed or monday or (day - easter).days in (-2, 1)
 
 
 def _has_days(start: Any, days: int) -> bool:

@@ -220,3 +220,69 @@ def test_a_300_before_its_200(tmp_path):
     path.write_text("100,NEM12,201207010000,A,B\n300,20120701," + ",".join(["1"] * 48) + ",A\n900\n")
     with pytest.raises(ReadingsError, match=r"market.csv, line 2"):
         import_(path, tmp_path)
+
+
+# What fuzzing found.
+
+
+def test_a_quoted_header_is_a_header(tmp_path):
+    """Column names in quotes, as many tools write them, with a byte order mark and blank lines before, are names."""
+    path = tmp_path / "quoted.csv"
+    path.write_text("\ufeff\n\n" + long_rows(*GOOD, header='"household","time","kwh"'), newline="\r\n")
+    panel = dn.panel(path, zone="UTC")
+    assert panel.quality.kept == 48
+    path.write_text("\n\n" + long_rows(*GOOD, "a,2012-07-02 00:00,oops"))
+    with pytest.raises(ReadingsError, match="line 52: column value"):
+        dn.panel(path, zone="UTC")
+
+
+def test_an_option_of_one_format_is_not_refused_by_another(tmp_path):
+    """unit='W' makes no NEM12 file and household='a' no Green Button file; a long file takes both."""
+    path = tmp_path / "power.csv"
+    path.write_text(long_rows(*(row.replace(SECRET, "500") for row in GOOD), header="home,time,value"))
+    panel = dn.panel(dn.read(path, unit="W", household="home"), zone="UTC")
+    assert set(panel.readings.ravel().tolist()) == {250}
+
+
+@pytest.mark.parametrize("year", ["0001", "1899", "2200", "9999"])
+def test_dates_of_other_centuries_are_errors(tmp_path, year):
+    """A date that no meter ever saw is an error with its line, at once."""
+    path = tmp_path / "old.csv"
+    path.write_text(long_rows(*GOOD, f"a,{year}-01-01 00:00,{SECRET}"))
+    with pytest.raises(ReadingsError, match="line 50: column time"):
+        import_(path, tmp_path)
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/Here", "", "../etc/passwd"])
+def test_the_zone_of_a_format_must_exist(tmp_path, zone):
+    """A clock of no place is refused where it is said."""
+    path = tmp_path / "long.csv"
+    path.write_text(long_rows(*GOOD))
+    with pytest.raises(ReadingsError, match="no time zone"):
+        dn.read(path, format="wide", zone=zone)
+
+
+def test_files_of_one_source_have_one_layout(tmp_path):
+    """A second file without the columns of the first is named."""
+    (tmp_path / "a.csv").write_text(long_rows(*GOOD))
+    (tmp_path / "b.csv").write_text(long_rows("a,2012-07-02 00:00,1", header="household,moment,kwh"))
+    with pytest.raises(ReadingsError, match=r"b.csv: It has no column 'time'"):
+        dn.panel(dn.read([tmp_path / "a.csv", tmp_path / "b.csv"], format="long"), zone="UTC")
+
+
+def test_a_time_format_that_is_none(tmp_path):
+    """A time format that Python cannot make sense of is an error, not a crash."""
+    path = tmp_path / "long.csv"
+    path.write_text(long_rows(*GOOD))
+    with pytest.raises(ReadingsError, match="column time"):
+        dn.panel(dn.read(path, time_format="%d %d"), zone="UTC")
+
+
+def test_a_wide_file_with_a_nameless_time_column(tmp_path):
+    """A pandas index has no name; with format='wide' it is the time all the same."""
+    path = tmp_path / "wide.csv"
+    path.write_text(",a\n" + "".join(f"2012-07-01 {i // 2:02d}:{i % 2 * 30:02d},0.5\n" for i in range(48)))
+    assert dn.panel(dn.read(path, format="wide"), zone="UTC").quality.kept == 48
+    path.write_text("\n\n")
+    with pytest.raises(ReadingsError, match="no columns"):
+        dn.read(path, format="wide")

@@ -9,8 +9,9 @@ from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.readings.formats.base import BLANK, Aside, Rows, as_array, micro_values
 from diurnal.readings.formats.greenbutton import GreenButton
-from diurnal.readings.source import Frame, TextFile
 from diurnal.readings.stage import Stage
+from diurnal.readings.tables import Frame
+from diurnal.readings.textfile import TextFile
 
 START = 1341115200
 POINT = "RetailCustomer/9/UsagePoint/01"

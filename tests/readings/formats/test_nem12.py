@@ -8,8 +8,9 @@ from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.readings.formats.base import BLANK, Aside, Rows, as_array, micro_values
 from diurnal.readings.formats.nem12 import Nem12
-from diurnal.readings.source import Frame, TextFile
 from diurnal.readings.stage import Stage
+from diurnal.readings.tables import Frame
+from diurnal.readings.textfile import TextFile
 
 HEADER = "100,NEM12,201207020000,MDP,RETAILER"
 HALF_HOURS = [f"0.{i:03d}" for i in range(1, 49)]

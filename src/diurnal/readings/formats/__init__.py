@@ -13,7 +13,7 @@ from diurnal.readings.formats.long import Long
 from diurnal.readings.formats.nem12 import Nem12
 from diurnal.readings.formats.umass import UMass
 from diurnal.readings.formats.wide import Wide
-from diurnal.readings.source import Part
+from diurnal.readings.part import Part
 
 FORMATS: dict[str, type[Format]] = {each.name: each for each in (Ausgrid, Nem12, GreenButton, UMass, Long, Wide)}
 """By name, in the order in which `auto` asks them: the particular before the general."""
@@ -31,15 +31,23 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
         return format.settle(parts[0]), "as you say"
     if format != "auto":
         return named(format, options).settle(parts[0]), "as you say"
+    refused: ReadingsError | None = None
     for kind in FORMATS.values():
         if not set(options) <= set(kind.__dataclass_fields__):
             continue
-        candidate = kind(**options)
+        try:
+            candidate = kind(**options)
+        except ReadingsError as cause:
+            # What one format refuses another may take, such as unit='W' or household='id'.
+            refused = refused or cause
+            continue
         reason = candidate.recognises(parts[0])
         if reason is not None:
             settled = candidate.settle(parts[0])
             _check_all(settled, parts)
             return settled, reason
+    if refused is not None:
+        raise refused
     raise parts[0].error(
         f"It is of no format known here ({', '.join(FORMATS)}).",
         hint="Say format='long' with household=, time=, value= and unit=, or give a format of your own.",

@@ -24,7 +24,8 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Integers, Panel
-from diurnal.readings.source import Part, TextFile
+from diurnal.readings.part import Part
+from diurnal.readings.textfile import TextFile
 
 COLUMNS = ["Customer", "Generator Capacity", "Postcode", "Consumption Category", "date"]
 HALF_HOURS = [f"{minute // 60 % 24}:{minute % 60:02d}" for minute in range(30, 1441, 30)]

@@ -20,6 +20,7 @@ given as it stands in the file:
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +33,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.grid import is_zone
 from diurnal.readings.panel import Integers, Panel
-from diurnal.readings.source import Part
+from diurnal.readings.part import Part
 
 MICRO = {"MWh": 10**12, "kWh": 10**9, "Wh": 10**6, "MW": 10**12, "kW": 10**9, "W": 10**6}
 """How many millionths of a watt-hour (or of a watt) a unit is: readings are taken to nine decimals of a kWh."""
@@ -46,7 +48,7 @@ BLANK, NOT_A_NUMBER, TOO_LARGE = (np.iinfo(np.int64).min + i for i in range(3))
 
 Label = Literal["start", "end"]
 Channel = Literal["consumption", "generation", "net"]
-"""What is read where meters count both ways: what a home takes from the grid, what it gives, or their difference."""
+"""What is read where meters count both ways: what a home takes, what it gives, or the first less the second."""
 Column: TypeAlias = Any
 """A text, or a list or an array with an entry for each row."""
 
@@ -110,6 +112,8 @@ class Format(ABC):
             raise ReadingsError(f"Expected unit={self.unit!r} to be one of {', '.join(MICRO)}.", hint="unit='kWh'")
         if self.label not in ("start", "end"):
             raise ReadingsError(f"Expected label={self.label!r} to be start or end.", hint="label='start'")
+        if self.zone is not None and not is_zone(self.zone):
+            raise ReadingsError(f"There is no time zone {self.zone!r}.", hint="zone='Australia/Sydney'")
         if self.minutes is not None and not (isinstance(self.minutes, int) and 1 <= self.minutes <= 1440):
             raise ReadingsError(f"Expected minutes={self.minutes!r} between 1 and 1440.", hint="minutes=30")
 
@@ -242,12 +246,20 @@ def seconds_of(column: pa.Array, time_format: str | None) -> tuple[Integers, boo
 def _moment(text: str | None, time_format: str | None) -> tuple[int, bool] | None:
     try:
         time = datetime.strptime(text or "", time_format) if time_format else datetime.fromisoformat(text or "")
-    except ValueError:
+    except (ValueError, re.error):
+        # A format such as "%d %d" makes no pattern.
         return None
     aware = time.tzinfo is not None
     since = time - datetime(1970, 1, 1, tzinfo=time.tzinfo if aware else None)
     offset = time.utcoffset()
     return since.days * 86400 + since.seconds - (int(offset.total_seconds()) if offset else 0), aware
+
+
+def is_name(kind: pa.DataType) -> bool:
+    """Whether a column holds what may be names."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return is_text(kind) or bool(pa.types.is_integer(kind) or pa.types.is_null(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.parsers import expat
 
-from diurnal.readings.source import TextFile
+from diurnal.readings.textfile import TextFile
 
 ATOM, ESPI = "http://www.w3.org/2005/Atom", "http://naesb.org/espi"
 """The namespaces."""
 
 READING = "A reading has timePeriod/start and duration in seconds, whole minutes long, and a whole value or none."
-"""A hint."""
+"""What a reading is made of, for those who have another one."""
 
 _PARENTS = frozenset({"atom:entry", "ReadingType", "timePeriod", "IntervalReading"})
 _LEAVES = frozenset({("timePeriod", "start"), ("timePeriod", "duration"), ("IntervalReading", "value")})
@@ -25,9 +25,10 @@ _LEAVES = frozenset({("timePeriod", "start"), ("timePeriod", "duration"), ("Inte
 
 @dataclass(slots=True)
 class IntervalReading:
-    """An IntervalReading, as it is written."""
+    """One reading; what is not there is blank."""
 
     line: int
+    """The line where it begins."""
     start: str = ""
     duration: str = ""
     value: str = ""
@@ -38,6 +39,7 @@ class Entry:
     """An entry of the feed."""
 
     line: int
+    """The line where it begins."""
     kind: str = ""
     """Which element its content is."""
     id: str = ""
@@ -58,7 +60,12 @@ class Entry:
 
 
 class Feed:
-    """The entries of a feed, a few megabytes of text at a time."""
+    """A feed on its way through the parser; it is read once.
+
+    Args:
+        part: The file.
+        with_readings: Whether the readings are wanted, or only what ties entries together.
+    """
 
     def __init__(self, part: TextFile, *, with_readings: bool = True) -> None:
         self.part = part
@@ -74,6 +81,11 @@ class Feed:
         self._listen()
 
     def entries(self) -> Iterator[Entry]:
+        """Its entries in their order.
+
+        Raises:
+            ReadingsError: It is no whole XML, or declares a document type.
+        """
         for _, block in self.part.blocks():
             yield from self._parse(block)
         yield from self._parse(b"", final=True)

@@ -28,7 +28,8 @@ from diurnal.readings.formats.batch import BATCH, Batch
 from diurnal.readings.formats.espi import ATOM, ESPI, READING, Entry, Feed, IntervalReading
 from diurnal.readings.formats.text import check_signs, moments, open_text
 from diurnal.readings.panel import Integers, Panel
-from diurnal.readings.source import Part, TextFile
+from diurnal.readings.part import Part
+from diurnal.readings.textfile import TextFile
 
 UNITS = {"mWh": ("72", -3), "Wh": ("72", 0), "kWh": ("72", 3), "MWh": ("72", 6)}
 UNITS |= {"W": ("38", 0), "kW": ("38", 3), "MW": ("38", 6)}

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from diurnal.readings.formats.base import Aside, Format, Rows
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import Part
+from diurnal.readings.part import Part
 
 NAMES = {
     "household": ("household", "home", "house", "customer", "dwelling"),
@@ -99,7 +99,9 @@ class Long(Format):
         assert self.time, "a settled format knows its columns"
         assert self.value
         names = [name for name in (self.household, self.meter, *self.groups) if name]
-        for table in part.tables([*names, self.time, self.value], encoded=[*names, self.time]):
+        # One column may have two roles, such as household and group.
+        distinct = list(dict.fromkeys([*names, self.time, self.value]))
+        for table in part.tables(distinct, encoded=[*names, self.time]):
             columns = table.columns
             yield Rows(
                 meter=columns[self.meter or self.household or ""],

@@ -16,7 +16,7 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Rows
 from diurnal.readings.formats.batch import Batch
-from diurnal.readings.source import TextFile
+from diurnal.readings.textfile import TextFile
 
 POWERS = {"wh": 0, "kwh": 3, "mwh": 6}
 """Units as powers of ten of a Wh."""

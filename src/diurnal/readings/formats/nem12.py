@@ -31,7 +31,8 @@ from diurnal.readings.formats.batch import BATCH
 from diurnal.readings.formats.mdff import Records, fields_of, is_header
 from diurnal.readings.formats.text import check_signs, decimals, moments, open_text
 from diurnal.readings.panel import Integers, Panel
-from diurnal.readings.source import Part, TextFile
+from diurnal.readings.part import Part
+from diurnal.readings.textfile import TextFile
 
 CHANNELS = {"consumption": {"E": 1}, "generation": {"B": 1}, "net": {"E": 1, "B": -1}}
 """The data streams of a channel, by the first letter of their suffix, with their signs."""

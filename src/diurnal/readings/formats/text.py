@@ -7,15 +7,15 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.clock import Clock
 from diurnal.readings.formats.base import MICRO
 from diurnal.readings.panel import Integers, Marks, Panel
 
@@ -61,14 +61,13 @@ def moments(panel: Panel) -> tuple[Integers, Marks]:
 
     A time that the clock shows twice is its first occurrence.
     """
-    anchor = datetime.fromisoformat(panel.grid.anchor) - datetime(1970, 1, 1)
-    steps = np.arange(panel.first_step, panel.first_step + panel.n_steps, dtype=np.int64)
-    wall = round(anchor / timedelta(seconds=1)) + 60 * panel.grid.minutes * steps
-    if not len(wall):
-        return wall, np.zeros(0, dtype=bool)
-    clock = Clock.of(panel.grid.zone, int(wall[0]), int(wall[-1]))
-    seconds = clock.moments(wall)
-    return seconds, clock.wall(seconds)[0] == wall
+    zone = ZoneInfo(panel.grid.zone)
+    seconds, exists = np.zeros(panel.n_steps, dtype=np.int64), np.zeros(panel.n_steps, dtype=bool)
+    for row, step in enumerate(panel.steps):
+        moment = datetime.fromisoformat(panel.grid.time(step))
+        seconds[row] = round(moment.timestamp())
+        exists[row] = moment.astimezone(zone).replace(tzinfo=None) == moment.replace(tzinfo=None)
+    return seconds, exists
 
 
 def check_signs(panel: Panel, channel: str) -> None:

@@ -23,7 +23,8 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Format, Rows, as_array, seconds_of
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Integers, Panel
-from diurnal.readings.source import Part, TextFile
+from diurnal.readings.part import Part
+from diurnal.readings.textfile import TextFile
 
 LONGEST = 15 * 60
 """How many seconds a row lasts at most."""

@@ -20,7 +20,7 @@ from diurnal.readings.formats.base import Aside, Format, Rows
 from diurnal.readings.formats.long import NAMES, words_of
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import Part
+from diurnal.readings.part import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +39,15 @@ class Wide(Format):
         return None
 
     def settle(self, part: Part) -> Wide:
-        time = self.time or part.column_names[0]
-        if time not in part.column_names:
-            raise part.error(f"It has no column {time!r}.", hint="Name a column of the first line: time='...'.")
-        return replace(self, time=time, label="end" if "end" in words_of(time) else self.label)
+        names = part.column_names
+        time = names[0] if self.time is None and names else self.time
+        if time not in names:
+            what = "no columns" if time is None else f"no column {time!r}"
+            raise part.error(f"It has {what}.", hint="Name a column of the first line: time='...'.")
+        return replace(self, time=time, label="end" if "end" in words_of(str(time)) else self.label)
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
-        assert self.time, "a settled format knows its columns"
+        assert self.time is not None, "a settled format knows its columns"
         meters = [name for name in part.column_names if name != self.time]
         if not meters:
             raise part.error("Expected a column a meter, got none.", hint="Each column beside the time is a meter.")

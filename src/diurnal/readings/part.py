@@ -1,0 +1,87 @@
+"""Part: one piece of a source, which gives its rows some at a time.
+
+Whatever is wrong with a part is a `ReadingsError` that names the part and the line and shows no value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.panel import Integers
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some rows of a part, by column."""
+
+    columns: pa.Table
+    """The rows; text where the part is text."""
+    line: int | Integers
+    """The line (or row) number of the first one, or of each."""
+
+    def lines(self) -> Integers:
+        """The line (or row) number of each row."""
+        n = self.columns.num_rows
+        return np.arange(self.line, self.line + n) if isinstance(self.line, int) else self.line
+
+
+class Part(ABC):
+    """One piece of a source."""
+
+    name: str
+    """What errors call it."""
+    row_word: str = "row"
+    """What its rows are called: the line of a text file, the row of a table."""
+
+    @property
+    @abstractmethod
+    def column_names(self) -> tuple[str, ...]:
+        """The names of its columns, from the first line of a text file."""
+
+    @abstractmethod
+    def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
+        """Its rows, some at a time.
+
+        Args:
+            columns: Which columns to read, in this order.
+            encoded: Columns with few distinct texts, read as dictionaries where that is faster.
+        """
+
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        """Several files of one source may differ."""
+        absent = [name for name in columns if name not in self.column_names]
+        if absent:
+            raise self.error(f"It has no column {absent[0]!r}.", hint="Give files of one layout together.")
+
+    def _unique(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The names of columns, if no two are the same."""
+        if len(set(names)) < len(names):
+            raise self.error("Two columns have one name.", line=1, hint="Give each column a name of its own.")
+        return tuple(names)
+
+    def digest(self) -> str | None:
+        """The SHA-256 of its bytes, if it has any."""
+        return None
+
+    def size(self) -> int | None:
+        """How many bytes there are to read, for a progress bar."""
+        return None
+
+    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
+        """An error that names this part, and the line in it."""
+        place = self.name if line is None else f"{self.name}, {self.row_word} {line}"
+        return ReadingsError(f"{place}: {message}", hint=hint)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

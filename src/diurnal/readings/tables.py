@@ -1,0 +1,170 @@
+"""Tables: parts that have columns with types: Parquet files, frames, database queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from diurnal.readings.part import Part, Table, file_digest
+
+BATCH_ROWS = 1 << 19
+"""How many rows of a table are read at a time."""
+
+
+@dataclass(frozen=True)
+class ParquetFile(Part):
+    """A Parquet file, with the columns that its folders name (`suburb=Hill/`)."""
+
+    path: Path
+    partitions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    def digest(self) -> str:
+        return file_digest(self.path)
+
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the file itself."""
+        with self._reading():
+            return pq.read_schema(self.path)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        names = self._unique(self.schema.names)
+        return (*names, *(name for name in self.partitions if name not in names))
+
+    def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
+        self._check_columns(columns)
+        stored = [name for name in columns if name in self.schema.names]
+        texts = [name for name in stored if name in encoded and _is_text(self.schema.field(name).type)]
+        first = 1
+        # Without buffering ahead: Arrow would keep what it has read of the file until its end.
+        with self._reading(), pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
+                # A damaged file may have texts that are no UTF-8, or numbers of entries that a dictionary lacks.
+                batch.validate(full=True)
+                table = pa.Table.from_batches([batch])
+                for name in columns:
+                    if name not in stored:
+                        table = table.append_column(name, pa.repeat(self.partitions[name], batch.num_rows))
+                yield Table(table.select(list(columns)), first)
+                first += batch.num_rows
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError):
+            raise self.error("It is no Parquet file, or damaged.", hint="Write or copy it again.") from None
+
+
+@dataclass(frozen=True)
+class Frame(Part):
+    """Any object with an Arrow stream: a pandas, Polars, PyArrow or DuckDB frame."""
+
+    frame: Any = field(repr=False)
+    name: str = "the frame"
+
+    @cached_property
+    def reader(self) -> pa.RecordBatchReader:
+        """Its rows; a stream can be read once."""
+        try:
+            return pa.RecordBatchReader.from_stream(self.frame)
+        except (pa.ArrowException, TypeError) as cause:
+            raise self.error(
+                f"Its columns cannot be read as Arrow ({type(cause).__name__}).",
+                hint="Give each column one type.",
+            ) from None
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return self._unique(self.reader.schema.names)
+
+    def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
+        first = 1
+        try:
+            for batch in self.reader:
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    part = batch.slice(start, BATCH_ROWS)
+                    yield Table(pa.Table.from_batches([part]).select(list(columns)), first)
+                    first += part.num_rows
+        except pa.ArrowException:
+            raise self.error("The stream broke off.", line=first, hint="Nothing of it was taken.") from None
+
+
+@dataclass(frozen=True)
+class Query(Part):
+    """A query on a database that SQLAlchemy knows: PostgreSQL or SQLite."""
+
+    sql: str
+    database: str = field(repr=False)
+    """The database's address, which may hold a password."""
+    name: str = "the query"
+
+    @cached_property
+    def column_names(self) -> tuple[str, ...]:
+        with self._rows() as result:
+            return self._unique(tuple(result.keys()))
+
+    def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
+        first = 1
+        with self._rows() as result:
+            places = [list(result.keys()).index(name) for name in columns]
+            for rows in result.partitions(BATCH_ROWS // 8):
+                arrays = [self._array([row[place] for row in rows], first) for place in places]
+                yield Table(pa.table(dict(zip(columns, arrays, strict=True))), first)
+                first += len(rows)
+
+    def _array(self, values: list[Any], first: int) -> pa.Array:
+        try:
+            return pa.array(values)
+        except pa.ArrowException:
+            raise self.error(
+                "A column has values of several types.", line=first, hint="Cast it to one type in the query."
+            ) from None
+
+    @contextmanager
+    def _rows(self) -> Iterator[Any]:
+        import sqlalchemy as sa
+
+        try:
+            engine = sa.create_engine(self.database)
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
+            raise self.error(
+                "The database's address cannot be understood, or is of an unknown kind.",
+                hint="Give postgresql+psycopg://user@host/name or sqlite:///file.",
+            ) from None
+        except ModuleNotFoundError as cause:
+            raise self.error(
+                f"The module {cause.name} is not installed.", hint="pip install 'diurnal[postgres]'"
+            ) from None
+        try:
+            with (
+                engine.connect() as connection,
+                connection.execution_options(stream_results=True).execute(sa.text(self.sql)) as result,
+            ):
+                yield result
+        except sa.exc.SQLAlchemyError as cause:
+            # The driver's message may show values or the address.
+            raise self.error(
+                f"The database refused it ({type(cause).__name__}).", hint="Try it in the database's own shell."
+            ) from None
+        finally:
+            engine.dispose()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
