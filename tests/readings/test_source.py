@@ -262,8 +262,6 @@ def test_names_are_text_or_whole_numbers(kind, match):
 
 def test_two_columns_of_one_name_in_a_frame():
     """A frame with two columns of one name is refused."""
-    rows = pa.table(
-        [table()["household"], table()["time"], table()["kwh"], table()["kwh"]], ["a", "time", "kwh", "kwh"]
-    )
+    rows = pa.table([*table().columns, table()["kwh"]], ["a", "time", "kwh", "kwh"])
     with pytest.raises(ReadingsError, match="Two columns have one name"):
         dn.read(rows, household="a")

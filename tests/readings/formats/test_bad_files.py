@@ -226,7 +226,7 @@ def test_a_300_before_its_200(tmp_path):
 
 
 def test_a_quoted_header_is_a_header(tmp_path):
-    """Column names in quotes, as many tools write them, with a byte order mark and blank lines before, are names."""
+    """Column names in quotes are names, also after a byte order mark and blank lines."""
     path = tmp_path / "quoted.csv"
     path.write_text("\ufeff\n\n" + long_rows(*GOOD, header='"household","time","kwh"'), newline="\r\n")
     panel = dn.panel(path, zone="UTC")
