@@ -49,8 +49,9 @@ def _fuzzed(count: int) -> str:
     failures = sum(n for fate, n in fates.items() if fate.startswith("!"))
     errors = count - failures - fates["panel"]
     return (
-        f"The readers were given {count:,} damaged inputs (`benchmarks/fuzz.py`): {fates['panel']:,} ended in a panel "
-        f"whose rows add up, {errors:,} in an error of diurnal that shows no value, {failures:,} in anything else.\n"
+        f"The readers were given {count:,} damaged inputs (`benchmarks/fuzz.py`): {fates['panel']:,} ended in a\n"
+        f"panel whose rows add up, {errors:,} in an error of diurnal that shows no value, {failures:,} in anything\n"
+        "else.\n"
     )
 
 

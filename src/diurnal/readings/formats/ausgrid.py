@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
-from diurnal.readings.formats.text import csv_writer, decimals
+from diurnal.readings.formats.text import blocks, csv_writer, decimals
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
@@ -100,7 +100,7 @@ class Ausgrid(Format):
         with csv_writer(path) as writer:
             writer.writerow(["Half-hourly kWh, written by diurnal", *[""] * 52])
             writer.writerow([*COLUMNS, *HALF_HOURS])
-            for block in panel.blocks():
+            for block in blocks(panel):
                 for column in range(block.n_households):
                     self._write_home(writer, block, column)
 

@@ -26,7 +26,7 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.batch import BATCH, Batch
 from diurnal.readings.formats.espi import ATOM, ESPI, READING, Entry, Feed, IntervalReading
-from diurnal.readings.formats.text import check_signs, moments, open_text
+from diurnal.readings.formats.text import blocks, check_signs, moments, open_text
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
@@ -141,7 +141,7 @@ class GreenButton(Format):
         yield f"<id>{_identity('feed')}</id><title>Readings</title><updated>{_UPDATED}</updated>"
         for flow in flows:
             yield _entry(f"ReadingType/{flow}", "ReadingType", _type(panel, flow))
-        for block in panel.blocks():
+        for block in blocks(panel):
             for column, name in enumerate(block.households):
                 yield from self._home(block, column, f"UsagePoint/{quote(name, safe='')}", flows, intervals)
         yield "</feed>"

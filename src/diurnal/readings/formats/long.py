@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diurnal.readings.formats.base import Aside, Format, Rows
-from diurnal.readings.formats.text import csv_writer, decimals
+from diurnal.readings.formats.text import blocks, csv_writer, decimals
 from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 
@@ -120,7 +120,7 @@ class Long(Format):
         value = panel.grid.unit.lower()
         with csv_writer(path) as writer:
             writer.writerow(["household", "time", value, *panel.groups])
-            for block in panel.blocks():
+            for block in blocks(panel):
                 for column, household in enumerate(block.households):
                     groups = [names[column] for names in block.groups.values()]
                     texts = decimals(
@@ -160,7 +160,7 @@ def _write_parquet(panel: Panel, path: Path, times: Any) -> None:
         ]
     )
     with pq.ParquetWriter(path, schema) as writer:
-        for block in panel.blocks():
+        for block in blocks(panel):
             each = np.repeat(np.arange(block.n_households, dtype=np.int32), block.n_steps)
             named = [
                 pa.DictionaryArray.from_arrays(pa.array(each), pa.array(names))

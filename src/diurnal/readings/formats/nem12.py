@@ -29,7 +29,7 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.batch import BATCH
 from diurnal.readings.formats.mdff import Records, fields_of, is_header
-from diurnal.readings.formats.text import check_signs, decimals, moments, open_text
+from diurnal.readings.formats.text import blocks, check_signs, decimals, moments, open_text
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
@@ -102,7 +102,7 @@ class Nem12(Format):
     def _records(self, panel: Panel, market: _Market) -> Iterator[Sequence[str]]:
         yield "100", "NEM12", market.stamp[:12], "DIURNAL", "DIURNAL"
         suffixes = {f"{letter}1": sign for letter, sign in CHANNELS[self.channel].items()}
-        for block in panel.blocks():
+        for block in blocks(panel):
             for (column, name), (suffix, sign) in itertools.product(enumerate(block.households), suffixes.items()):
                 readings, present = block.readings[:, column], block.present[:, column]
                 values = np.maximum(sign * readings, 0) if self.channel == "net" else readings

@@ -18,9 +18,18 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import MICRO
 from diurnal.readings.panel import Integers, Marks, Panel
+from diurnal.readings.progress import Progress
 
 
 @contextmanager
+def blocks(panel: Panel) -> Iterator[Panel]:
+    """The homes of a panel, some at a time, with a bar once writing them takes long."""
+    with Progress("Writing homes", panel.n_households) as bar:
+        for block in panel.blocks():
+            yield block
+            bar.advance(block.n_households)
+
+
 def open_text(path: Path) -> Iterator[IO[str]]:
     """A text file to write, gzip where its name says so."""
     with ExitStack() as stack:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Format, Rows, as_array, seconds_of
-from diurnal.readings.formats.text import csv_writer, decimals
+from diurnal.readings.formats.text import blocks, csv_writer, decimals
 from diurnal.readings.panel import Integers, Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
@@ -77,7 +77,7 @@ class UMass(Format):
                 f"Intervals of {panel.grid.minutes} minutes are no 15-minute rows.", hint="Use 'long'."
             )
         year = panel.grid.anchor[:4]
-        for block in panel.blocks():
+        for block in blocks(panel):
             starts = [datetime.fromisoformat(panel.grid.time(step)).replace(tzinfo=None) for step in block.steps]
             times = [
                 str(time)

@@ -21,6 +21,7 @@ from diurnal.readings.formats.long import NAMES, words_of
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
+from diurnal.readings.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +65,12 @@ class Wide(Format):
 
     def write(self, panel: Panel, path: Path) -> None:
         times = [datetime.fromisoformat(panel.grid.time(step)).replace(tzinfo=None) for step in panel.steps]
-        with csv_writer(path) as writer:
+        with csv_writer(path) as writer, Progress("Writing times", len(times)) as bar:
             writer.writerow(["interval_start", *panel.households])
             for row, time in enumerate(times):
                 texts = decimals(panel.readings[row], panel.present[row], panel.grid.unit, "kWh")
                 writer.writerow([time, *texts])
+                bar.advance(1)
 
 
 def _of_one_kind(columns: list[pa.Array]) -> list[pa.Array]:
