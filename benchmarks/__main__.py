@@ -50,8 +50,8 @@ def _fuzzed(count: int) -> str:
     errors = count - failures - fates["panel"]
     return (
         f"The readers were given {count:,} damaged inputs (`benchmarks/fuzz.py`): {fates['panel']:,} ended in a\n"
-        f"panel whose rows add up, {errors:,} in an error of diurnal that shows no value, {failures:,} in anything\n"
-        "else.\n"
+        f"panel whose rows add up, {errors:,} in an error of diurnal that shows no value, {failures:,} in\n"
+        "anything else.\n"
     )
 
 

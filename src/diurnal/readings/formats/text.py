@@ -21,7 +21,6 @@ from diurnal.readings.panel import Integers, Marks, Panel
 from diurnal.readings.progress import Progress
 
 
-@contextmanager
 def blocks(panel: Panel) -> Iterator[Panel]:
     """The homes of a panel, some at a time, with a bar once writing them takes long."""
     with Progress("Writing homes", panel.n_households) as bar:
@@ -30,6 +29,7 @@ def blocks(panel: Panel) -> Iterator[Panel]:
             bar.advance(block.n_households)
 
 
+@contextmanager
 def open_text(path: Path) -> Iterator[IO[str]]:
     """A text file to write, gzip where its name says so."""
     with ExitStack() as stack:
