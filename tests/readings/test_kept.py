@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import numpy as np
@@ -201,3 +202,148 @@ def test_work_in_order_stays_in_order_and_stops_at_an_error():
     assert found == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
         list(local.in_order(lambda i: 1 // (2 - i), range(5)))
+
+
+def small(path, homes, value=100, **more):
+    """A kept panel of some homes over two days."""
+    panel = dn.Panel.from_array(np.full((96, len(homes)), value), households=homes, **more)
+    return dn.save_panel(panel, path)
+
+
+def test_another_file_in_its_place_is_not_read(tmp_path):
+    """A panel that was opened never shows the readings of a file that took its place."""
+    path = tmp_path / "panel.parquet"
+    first = small(path, ["a", "b"], 100)
+    assert first.first(1).readings.max() == 100
+    small(path, ["c", "d"], 700)
+    with pytest.raises(ReadingsError, match="another file than the one that was opened"):
+        first.after(1).readings  # noqa: B018
+    assert dn.open_panel(path).readings.max() == 700
+
+
+def tampered(path, change, table=lambda rows: rows):
+    """The file with its facts, or its rows, changed."""
+    rows = pq.read_table(path)
+    facts = change(json.loads(pq.read_metadata(path).metadata[b"diurnal"]))
+    text = facts if isinstance(facts, str) else json.dumps(facts)
+    rows = table(rows).replace_schema_metadata({"diurnal": text})
+    pq.write_table(rows, path, row_group_size=len(rows))
+
+
+CHANGES = {
+    "no JSON": lambda facts: "{",
+    "a list": lambda facts: [1],
+    "no grid": lambda facts: {name: fact for name, fact in facts.items() if name != "grid"},
+    "another grid": lambda facts: {**facts, "grid": {**facts["grid"], "colour": "red"}},
+    "another anchor": lambda facts: {**facts, "grid": {**facts["grid"], "anchor": "2001-01-01T00:00"}},
+    "more steps": lambda facts: {**facts, "steps": 192},
+    "no steps": lambda facts: {**facts, "steps": 0},
+    "other households": lambda facts: {**facts, "households": ["c", "d"]},
+    "a household twice": lambda facts: {**facts, "households": ["a", "a"]},
+    "a household more": lambda facts: {**facts, "households": ["a", "b", "c"]},
+    "groups too short": lambda facts: {**facts, "groups": {"suburb": ["Hill"]}},
+    "a narrower domain": lambda facts: {**facts, "domain": [0, 50]},
+    "another first step": lambda facts: {**facts, "first_step": 48},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_facts_that_do_not_fit_the_rows_are_refused(tmp_path, change):
+    """A file whose facts were changed by somebody is refused as damaged when it is opened."""
+    path = tmp_path / "panel.parquet"
+    small(path, ["a", "b"])
+    tampered(path, CHANGES[change])
+    with pytest.raises(ReadingsError, match="damaged"):
+        dn.open_panel(path)
+
+
+def test_rows_of_floats_are_refused(tmp_path):
+    """A file whose values became floats is refused."""
+    path = tmp_path / "panel.parquet"
+    small(path, ["a", "b"])
+    tampered(path, lambda facts: facts, lambda rows: rows.set_column(2, "value", rows["value"].cast("double")))
+    with pytest.raises(ReadingsError, match="damaged"):
+        dn.open_panel(path)
+
+
+def test_a_calendar_in_the_facts_closes_its_steps(tmp_path):
+    """Steps on the calendar are missing for everybody, whatever the rows say."""
+    path = tmp_path / "panel.parquet"
+    small(path, ["a", "b"])
+    tampered(path, lambda facts: {**facts, "calendar": [7]})
+    panel = dn.open_panel(path)
+    assert not panel.present[7].any()
+    assert panel.readings[7].tolist() == [0, 0]
+
+
+def test_many_threads_may_import_into_one_file(source, tmp_path):
+    """Imports at the same time into one file each succeed, and the file is whole at every moment."""
+    path = tmp_path / "panel.parquet"
+    import_(source, path)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(import_, source, path) for _ in range(8)]
+        while not all(future.done() for future in futures):
+            assert dn.open_panel(path).n_households == 40
+        for future in futures:
+            future.result()
+    assert [file.name for file in tmp_path.iterdir()] == ["panel.parquet"]
+
+
+def test_a_link_stays_a_link(source, tmp_path):
+    """An import into a symbolic link writes the file that it leads to."""
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "panel.parquet"
+    link.symlink_to(tmp_path / "real" / "panel.parquet")
+    import_(source, link)
+    assert link.is_symlink()
+    assert dn.open_panel(tmp_path / "real" / "panel.parquet").n_households == 40
+
+
+def test_strange_files_beside_it_do_not_matter(source, tmp_path):
+    """Files with names like an import's own, but of nobody's, are left alone."""
+    strange = [".panel.parquet.x.partial", f".panel.parquet.{'9' * 40}.a.partial"]
+    for name in strange:
+        (tmp_path / name).touch()
+    import_(source, tmp_path / "panel.parquet")
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*strange, "panel.parquet"])
+
+
+def test_no_steps_are_nothing_to_keep(tmp_path):
+    """A panel without steps is refused, and so is a partition that would hide a column."""
+    panel = dn.Panel.from_array(np.zeros((4, 2), dtype=int), grid=dn.Grid(slots=2), groups={"time": ["x", "y"]})
+    with pytest.raises(ReadingsError, match="no steps"):
+        dn.save_panel(panel.between(0, 0), tmp_path / "panel.parquet")
+    with pytest.raises(ReadingsError, match="cannot be called 'time'"):
+        dn.save_panel(panel, tmp_path / "panel.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_in_any_order(tmp_path):
+    """A kept panel whose households are asked for in another order gives them in that order."""
+    panel = small(tmp_path / "panel.parquet", ["a", "b", "c"])
+    rng = np.random.default_rng(1)
+    memory = panel.following(rng.integers(0, 900, size=(96, 3)), first_step=0)
+    kept_panel = dn.save_panel(memory, tmp_path / "panel.parquet")
+    order = np.array([2, 0, 1])
+    np.testing.assert_array_equal(kept_panel.data.columns(order).readings, memory.readings[:, order])
+    pieces = [data.readings for _, data in kept_panel.data.columns(order).pieces()]
+    np.testing.assert_array_equal(np.hstack(pieces), memory.readings[:, order])
+
+
+@pytest.mark.parametrize("unit", ["net", "consumption"])
+def test_a_writer_that_refuses_leaves_the_old_file(tmp_path, unit):
+    """Writing in a format replaces a file only when all of it is written, and for its owner only."""
+    path = tmp_path / "market.csv"
+    path.write_text("the old file")
+    panel = dn.Panel.from_array(np.where(np.arange(48)[:, None] == 7, -1, 1) * np.ones((48, 1), dtype=int))
+    if unit == "consumption":
+        with pytest.raises(ReadingsError):
+            dn.write(panel, path, format="nem12")
+        assert path.read_text() == "the old file"
+    else:
+        dn.write(panel, path, format="nem12", channel="net")
+        assert path.read_text().startswith("100,NEM12")
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["market.csv"]
+    with pytest.raises(ReadingsError, match="cannot be written"):
+        dn.write(panel, tmp_path / "nowhere" / "x.csv")

@@ -18,11 +18,8 @@ import diurnal as dn
 from diurnal.errors import ReadingsError
 
 START = datetime(2012, 7, 1)
-ROWS = [
-    (home, START + timedelta(minutes=30 * i), 0.001 * (100 * h + i))
-    for h, home in enumerate("ab")
-    for i in range(48)
-]
+TIMES = [START + timedelta(minutes=30 * i) for i in range(48)]
+ROWS = [(home, time, 0.001 * (100 * h + i)) for h, home in enumerate("ab") for i, time in enumerate(TIMES)]
 EXPECTED = np.array([[i, 100 + i] for i in range(48)])
 
 
@@ -265,3 +262,102 @@ def test_two_columns_of_one_name_in_a_frame():
     rows = pa.table([*table().columns, table()["kwh"]], ["a", "time", "kwh", "kwh"])
     with pytest.raises(ReadingsError, match="Two columns have one name"):
         dn.read(rows, household="a")
+
+
+def test_a_pandas_index_is_no_household(tmp_path):
+    """The index of a frame is not a meter; a named one that speaks of time is the time."""
+    frame = pd.DataFrame({"time": TIMES, "17": 0.5, "18": 0.25})
+    panel = dn.panel(dn.read(frame.sample(frac=1, random_state=1)), zone="UTC")
+    assert panel.households == ("17", "18")
+    panel = dn.panel(dn.read(frame.set_index("time")), zone="UTC")
+    assert panel.households == ("17", "18")
+    assert panel.quality.kept == 96
+
+
+def test_what_folders_say_is_no_household(tmp_path):
+    """In a wide Parquet file in `month=7`, the month is no meter."""
+    folder = tmp_path / "month=7"
+    folder.mkdir()
+    pq.write_table(pa.table({"time": TIMES, "17": [0.5] * 48}), folder / "wide.parquet")
+    assert dn.panel(dn.read(tmp_path), zone="UTC").households == ("17",)
+
+
+def test_a_frame_can_be_read_again_and_a_stream_cannot():
+    """Two panels can be made of one frame; a stream that is gone is said to be gone."""
+    homes = dn.read(table())
+    for _ in range(2):
+        check(dn.panel(homes, zone="UTC"))
+    homes = dn.read(table().to_reader())
+    check(dn.panel(homes, zone="UTC"))
+    with pytest.raises(ReadingsError, match="stream"):
+        dn.panel(homes, zone="UTC")
+
+
+def test_a_label_that_is_said_is_kept():
+    """A column called `period_end` holds ends, unless the user says that it holds starts."""
+    rows = table().rename_columns(["household", "period_end", "kwh"])
+    homes = dn.read(rows, time="period_end")
+    assert homes.format.label == "end"
+    check(dn.panel(dn.read(rows, time="period_end", label="start"), zone="UTC"))
+
+
+def test_a_database_that_is_not_there(tmp_path):
+    """A SQLite file that does not exist is an error, and is not made."""
+    with pytest.raises(ReadingsError, match="no such database file"):
+        dn.read("select 1", database=f"sqlite:///{tmp_path / 'typo.db'}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.string()])
+def test_numbers_as_text_in_a_frame(kind):
+    """Values that are text, of any kind Arrow has, are read as numbers; blanks are gaps."""
+    texts = pa.array([f" {value:.3f}" for _, _, value in ROWS]).cast(kind)
+    check(dn.panel(dn.read(table().set_column(2, "kwh", texts)), zone="UTC"))
+
+
+def test_a_column_of_dates():
+    """Dates without a time are midnights."""
+    days = [START.date() + timedelta(days=i) for i in range(4)]
+    rows = pa.table({"meter": ["a"] * 4, "time": pa.array(days, pa.date32()), "kwh": [24.0] * 4})
+    panel = dn.panel(dn.read(rows), zone="UTC", interval="1d", period="7d")
+    assert panel.readings[:, 0].tolist() == [24_000] * 4
+
+
+def test_nulls_inside_a_dictionary():
+    """A null household is found whether it is missing in the column or in its dictionary."""
+    for indices, names in (([0, None], ["a"]), ([0, 1], ["a", None])):
+        column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(names, pa.string()))
+        rows = pa.table({"household": column, "time": TIMES[:2], "kwh": [0.1, 0.2]})
+        with pytest.raises(ReadingsError, match="row 2: column meter: Expected a name, got a blank"):
+            dn.panel(dn.read(rows), zone="UTC")
+
+
+def test_names_of_several_lines(tmp_path):
+    """A stray quote that swallows lines into a name is an error, not a household."""
+    path = tmp_path / "quotes.csv"
+    path.write_text('household,time,kwh\na,2012-07-01 00:00,1\n"b,2012-07-01 00:30,1\nc",2012-07-01 01:00,1\n')
+    with pytest.raises(ReadingsError, match="Expected a name, got several lines"):
+        dn.panel(path, zone="UTC")
+
+
+def test_lists_may_be_frames():
+    """Meters, groups and tenancies may be frames as well as files."""
+    groups = pd.DataFrame({"household": ["a", "b"], "suburb": ["Hill", "Lake"]})
+    tenancies = pl.DataFrame({"household": ["a"], "from": ["2012-07-01 12:00"]})
+    panel = dn.panel(dn.read(table()), zone="UTC", groups=groups, tenancies=tenancies)
+    assert panel.groups == {"suburb": ("Hill", "Lake")}
+    assert panel.quality.tenancy_changes == 1
+    with pytest.raises(ReadingsError, match="a group for each household"):
+        dn.panel(dn.read(table()), zone="UTC", groups={"a": "Hill"})
+
+
+def test_wide_memory_goes_by_cells(tmp_path, monkeypatch):
+    """Wide tables are read so many values at a time, not so many rows."""
+    from diurnal.readings import tables
+
+    monkeypatch.setattr(tables, "BATCH_CELLS", 100)
+    rows = pa.table({"time": TIMES, **{f"m{i}": [0.001 * i] * 48 for i in range(9)}})
+    pq.write_table(rows, tmp_path / "wide.parquet")
+    sizes = [part.columns.num_rows for part in dn.read(tmp_path).parts[0].tables(rows.column_names)]
+    assert max(sizes) == 10
+    assert dn.panel(dn.read(tmp_path), zone="UTC").readings[5].tolist() == list(range(9))

@@ -52,6 +52,12 @@ class Clock:
         """What the clock shows twice, from when to when."""
         return [(stop, start) for start, stop in self._pairs() if stop < start]
 
+    def doubled_moments(self) -> list[tuple[int, int]]:
+        """From when to when, in moments of the world, the clock shows what it shows twice: both times together."""
+        back = self.offsets[:-1] - self.offsets[1:]
+        changes = zip(self.changes.tolist(), back.tolist(), strict=True)
+        return [(change - length, change + length) for change, length in changes if length > 0]
+
     def _pairs(self) -> list[tuple[int, int]]:
         ends = zip(self.changes + self.offsets[:-1], self.changes + self.offsets[1:], strict=True)
         return [(int(start), int(stop)) for start, stop in ends]

@@ -54,13 +54,16 @@ class Grid:
 
     def time(self, step: int) -> str:
         """When a step begins, in ISO form with its offset."""
+        return self.wall(step).replace(tzinfo=ZoneInfo(self.zone)).isoformat()
+
+    def wall(self, step: int) -> datetime:
+        """What the wall clock shows when a step begins."""
         try:
-            wall = datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
+            return datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
         except OverflowError as cause:
             raise ReadingsError(
                 f"Step {step} lies beyond the calendar.", hint="Count steps from the grid's anchor."
             ) from cause
-        return wall.replace(tzinfo=ZoneInfo(self.zone)).isoformat()
 
     def slots_in(self, *, days: int) -> int:
         """How many slots so many days have."""

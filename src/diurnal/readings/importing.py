@@ -11,6 +11,7 @@ household. Either all of that succeeds, or there is an error and nothing else.
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from diurnal.errors import ReadingsError
+from diurnal.exact import instance
 from diurnal.readings import quality
 from diurnal.readings.engines import local
 from diurnal.readings.formats import format_of, named
@@ -92,8 +94,8 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
         **options: As in `read`.
     """
     kind = format if isinstance(format, Format) else named(format, options)
-    target = Path(path)
-    if not target.parent.is_dir():
+    target = Path(path).resolve()
+    if not target.parent.is_dir() or (target.is_dir() and kind.name != "umass"):
         raise ReadingsError(f"{target.name} cannot be written there.", hint="Give a path in a folder that exists.")
     # Beside it first: a writer that refuses half-way leaves nothing. The folder, and so what is in it, is private.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
@@ -172,14 +174,20 @@ def panel(
     )
     target = None if out is None else _target(out)
     folder = None if target is None else target.parent
-    with closing(Stage(folder, given.format)) as stage:
-        _fill(stage, given)
-        job = _Import.of(given, options, stage)
-        if target is None:
-            return job.in_memory()
-        with keeping(target) as partial:
-            job.into_file(partial)
-        return open_panel(target)
+    try:
+        with closing(Stage(folder, given.format)) as stage:
+            _fill(stage, given)
+            job = _Import.of(given, options, stage)
+            if target is None:
+                return job.in_memory()
+            with keeping(target) as partial:
+                job.into_file(partial)
+            return open_panel(target)
+    except OSError as cause:
+        raise ReadingsError(
+            f"The rows cannot be put down to be sorted ({cause.strerror}).",
+            hint="They need some 50 bytes each beside the output, or in the system's folder for such files.",
+        ) from None
 
 
 def _fill(stage: Stage, given: Readings) -> None:
@@ -189,6 +197,7 @@ def _fill(stage: Stage, given: Readings) -> None:
                 before = len(stage)
                 stage.add(part, rows)
                 bar.advance(len(stage) - before)
+            stage.flush()
     if not len(stage):
         raise given.parts[0].error("It has no rows.", hint="Check that it is the right file.")
 
@@ -226,7 +235,7 @@ class _Import:
                 zone=options.zone,
                 anchor=anchor.isoformat(timespec="minutes"),
             ),
-            groups=placing.roster.groups({**stage.groups, **options.groups}),
+            groups=placing.roster.groups(stage.groups, options.groups),
             calendar=frozenset(np.flatnonzero(rules.closed).tolist()),
             domain=options.domain,
         )
@@ -337,8 +346,9 @@ def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
             marks[max(0, low) : max(0, high)] = True
         return marks
 
+    doubled_spans = [(start - placing.anchor, stop - placing.anchor) for start, stop in placing.clock.doubled()]
     doubled = touched(placing.clock.doubled())
-    closed = touched(placing.clock.skipped()) | touched(options.calendar)
+    closed = touched([*placing.clock.skipped(), *placing.ambiguous(), *options.calendar])
     if options.fold == "calendar":
         closed |= doubled
     return Rules(
@@ -349,6 +359,7 @@ def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
         domain=options.domain,
         closed=closed,
         doubled=np.flatnonzero(doubled & ~closed),
+        doubled_spans=tuple(doubled_spans),
         fold=options.fold,
         instants=placing.knows_second_showings,
         on_duplicate=options.on_duplicate,
@@ -376,7 +387,9 @@ def _source(given: Readings, stage: Stage) -> dict[str, Any]:
 
 
 def _target(out: str | Path) -> Path:
-    path = Path(out)
-    if path.is_dir() or not path.parent.is_dir():
+    instance(out, (str, Path), "out", hint="Give a file, such as homes.parquet.", error=ReadingsError)
+    # Where a link leads, so that the link stays one.
+    path = Path(out).resolve()
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ReadingsError(f"{path.name} cannot be written there.", hint="Give a file in a folder that exists.")
     return path

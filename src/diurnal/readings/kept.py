@@ -8,8 +8,11 @@ under the key `diurnal`: the format's version, grid, first step, domain, calenda
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
+import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +41,8 @@ class KeptData:
 
     path: Path
     """The file."""
+    identity: tuple[int, ...]
+    """Which file that was when it was opened: another one in its place is not read."""
     steps: int
     """How many steps the file has."""
     sizes: tuple[int, ...]
@@ -109,7 +114,11 @@ class KeptData:
         return Arrays(readings, present)
 
     def _read(self, number: int, columns: Integers) -> Arrays:
-        with _reading(self.path), pq.ParquetFile(self.path) as file:
+        with _reading(self.path), self.path.open("rb") as opened, pq.ParquetFile(opened) as file:
+            if _identity(os.fstat(opened.fileno())) != self.identity:
+                raise ReadingsError(
+                    f"{self.path.name} is another file than the one that was opened.", hint="Open the panel again."
+                )
             column = file.read_row_group(number, columns=["value"], use_threads=False).column(0).combine_chunks()
         shape = (self.sizes[number], self.steps)
         if len(column) != shape[0] * shape[1]:
@@ -132,35 +141,90 @@ def open_panel(path: str | Path) -> Panel:
         ReadingsError: The file is no kept panel, damaged, or of a later version.
     """
     path = Path(path)
-    with _reading(path):
-        metadata = pq.read_metadata(path)
+    with _reading(path), path.open("rb") as file:
+        identity = _identity(os.fstat(file.fileno()))
+        metadata = pq.read_metadata(file)
     text = (metadata.metadata or {}).get(KEY)
     if text is None:
         raise ReadingsError(
             f"{path.name} is a Parquet file, but no kept panel.",
-            hint="Import it with dn.panel(dn.read(...), out=...).",
+            hint="Import it: dn.panel(dn.read(path), out=...).",
         )
-    facts = json.loads(text)
-    if facts["version"] > VERSION:
+    try:
+        facts = json.loads(text)
+        version = int(facts["version"])
+    except (ValueError, TypeError, KeyError):
+        raise _damaged(path) from None
+    if version > VERSION:
         raise ReadingsError(
-            f"{path.name} is of version {facts['version']}, this diurnal reads up to {VERSION}.",
+            f"{path.name} is of version {version}, this diurnal reads up to {VERSION}.",
             hint="Install a newer diurnal.",
         )
-    steps = facts["steps"]
-    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    if sum(groups) != steps * len(facts["households"]) or any(rows % max(steps, 1) for rows in groups):
-        raise _damaged(path)
-    quality = facts["quality"]
-    return Panel(
-        data=KeptData(path, steps, tuple(rows // steps for rows in groups), (0, steps)),
-        households=tuple(facts["households"]),
+    try:
+        panel = _panel(facts, path, identity, metadata)
+        _check_rows(panel, metadata)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, ZeroDivisionError):
+        # An error of ours is a ValueError too: whatever does not fit together, the file was not written by us.
+        raise _damaged(path) from None
+    return panel
+
+
+def _panel(facts: dict[str, Any], path: Path, identity: tuple[int, ...], metadata: pq.FileMetaData) -> Panel:
+    """The panel that a file's facts speak of."""
+    quality, steps, first = facts["quality"], int(facts["steps"]), int(facts["first_step"])
+    rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    # What a panel of an array is asked, this one is asked too: names, groups, grid, calendar.
+    like = Panel.from_array(
+        np.zeros((0, len(facts["households"])), dtype=np.int64),
+        households=facts["households"],
         grid=Grid(**facts["grid"]),
-        first_step=facts["first_step"],
-        groups={name: tuple(column) for name, column in facts["groups"].items()},
-        calendar=frozenset(facts["calendar"]),
-        domain=None if facts["domain"] is None else tuple(facts["domain"]),
+        first_step=first,
+        groups=facts["groups"],
+        calendar=facts["calendar"],
+    )
+    closed = frozenset(step - first for step in like.calendar if first <= step < first + steps)
+    sizes = tuple(count // steps for count in rows)
+    return replace(
+        like,
+        data=KeptData(path, identity, steps, sizes, (0, steps), gone=closed),
+        domain=None if facts["domain"] is None else (int(facts["domain"][0]), int(facts["domain"][1])),
         quality=None if quality is None else Quality(**{**quality, "notes": tuple(quality["notes"])}),
     )
+
+
+def _check_rows(panel: Panel, metadata: pq.FileMetaData) -> None:
+    """Whether the rows are what the facts say, as far as the file's own statistics tell without reading it.
+
+    Every row group holds whole households, the next ones of the roster, from the first step to the last, and no
+    value outside the domain.
+    """
+    assert isinstance(panel.data, KeptData)
+    steps, done = panel.data.steps, 0
+    names = [metadata.schema.column(i).name for i in range(metadata.num_columns)]
+    times = tuple(panel.grid.wall(panel.first_step + step) for step in (0, steps - 1))
+    for number, size in enumerate(panel.data.sizes):
+        group, homes = metadata.row_group(number), panel.households[done : done + size]
+        household, time, value = (group.column(names.index(name)) for name in ("household", "time", "value"))
+        fits = (
+            group.num_rows == size * steps
+            and value.physical_type == "INT64"
+            and _ends(household) == (min(homes), max(homes))
+            and _ends(time) == times
+        )
+        if not fits or not _is_inside(value, panel.domain):
+            raise ValueError
+        done += size
+    if done != panel.n_households:
+        raise ValueError
+
+
+def _ends(column: pq.ColumnChunkMetaData) -> tuple[Any, Any]:
+    return column.statistics.min, column.statistics.max
+
+
+def _is_inside(column: pq.ColumnChunkMetaData, domain: tuple[int, int] | None) -> bool:
+    found = column.statistics
+    return domain is None or not found.has_min_max or (domain[0] <= found.min and found.max <= domain[1])
 
 
 @contextlib.contextmanager
@@ -169,12 +233,18 @@ def keeping(path: Path) -> Iterator[Path]:
 
     Whatever happens, also a kill or a power cut, `path` is the old file or the whole new one.
     """
-    for left in path.parent.glob(f".{path.name}.*.partial"):
-        if not _is_running(int(left.name.split(".")[-2])):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        found = re.fullmatch(r".*\.(\d{1,9})\.\w+\.partial", left.name)
+        if found is not None and not _is_running(int(found[1])):
             left.unlink(missing_ok=True)
-    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
     try:
-        partial.touch(mode=0o600)
+        # Only its owner can read it, and no other import has a file of that name.
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.{os.getpid()}.", suffix=".partial", dir=path.parent)
+        os.close(number)
+    except OSError as cause:
+        raise _not_written(path, cause) from None
+    partial = Path(name)
+    try:
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
@@ -183,9 +253,7 @@ def keeping(path: Path) -> Iterator[Path]:
         os.fsync(folder)
         os.close(folder)
     except OSError as cause:
-        raise ReadingsError(
-            f"{path.name} cannot be written ({cause.strerror}).", hint="Check the folder and its free space."
-        ) from None
+        raise _not_written(path, cause) from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -247,7 +315,9 @@ class Writer:
 
 def save_panel(panel: Panel, path: str | Path) -> Panel:
     """Keep a panel as a file, and open it from there."""
-    path = Path(path)
+    path = Path(path).resolve()
+    if panel.n_steps == 0:
+        raise ReadingsError("The panel has no steps to keep.", hint="Keep one that has.")
     with keeping(path) as partial, Writer(partial, panel, panel.n_steps) as writer:
         for place, data in panel.data.pieces():
             writer.write(place.start, data.readings.T, data.present.T)
@@ -261,8 +331,18 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return process != os.getpid()
+        pass
+    return True
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _not_written(path: Path, cause: OSError) -> ReadingsError:
+    return ReadingsError(
+        f"{path.name} cannot be written ({cause.strerror}).", hint="Check the folder and its free space."
+    )
 
 
 @contextlib.contextmanager

@@ -46,6 +46,11 @@ class Part(ABC):
     def column_names(self) -> tuple[str, ...]:
         """The names of its columns, from the first line of a text file."""
 
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The names of the columns that hold something of the rows: no frame's index, nothing that folders say."""
+        return self.column_names
+
     @abstractmethod
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         """Its rows, some at a time.
@@ -69,10 +74,6 @@ class Part(ABC):
 
     def digest(self) -> str | None:
         """The SHA-256 of its bytes, if it has any."""
-        return None
-
-    def size(self) -> int | None:
-        """How many bytes there are to read, for a progress bar."""
         return None
 
     def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:

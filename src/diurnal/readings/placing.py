@@ -46,18 +46,20 @@ class Placing:
         """
         zone, instants = stage.format.zone, bool(stage.instants)
         other = zone is not None and zone != options.zone and not instants
+        given = [moment for moment in (options.anchor, options.until) if moment is not None]
+        first, last = min([stage.first, *given]), max([stage.last, *given])
         placing = cls(
             roster=Roster.of(stage.meters, options.meters),
             instants=instants,
-            source_clock=Clock.of(str(zone), stage.first, stage.last) if other else None,
-            clock=Clock.of(options.zone, stage.first, stage.last),
+            source_clock=Clock.of(str(zone), first, last) if other else None,
+            clock=Clock.of(options.zone, first, last),
             minutes=_row_minutes(stage, options.minutes),
             ends=stage.format.label == "end",
         )
         anchor, until = _span(*_extent(stage, placing), options)
         roster = placing.roster
         if options.meters is not None:
-            roster = roster.with_terms(stage.meters, options.meters, anchor)
+            roster = roster.with_terms(options.meters, anchor)
         return replace(placing, anchor=anchor, until=until, roster=roster)
 
     @property
@@ -83,8 +85,9 @@ class Placing:
     def place(self, rows: Records) -> tuple[Records, dict[str, int]]:
         """The rows in their places, and how many lie outside the panel's span, by reason."""
         wall, second = self.starts(rows)
-        early, late = wall < self.anchor, wall >= self.until
-        inside = ~(early | late)
+        never = self._never_was(rows)
+        early, late = ~never & (wall < self.anchor), ~never & (wall >= self.until)
+        inside = ~(never | early | late)
         if not inside.all():
             rows, wall, second = rows[inside], wall[inside], second[inside]
         placed = np.empty(len(rows), dtype=PLACED)
@@ -93,8 +96,26 @@ class Placing:
         placed["meter"] = self.roster.meter[rows["meter"]]
         placed["minutes"] = self.lengths(rows)
         placed["second"] = second
-        counts = {quality.EARLY: int(np.count_nonzero(early)), quality.AFTER: int(np.count_nonzero(late))}
+        masks = {quality.EARLY: early, quality.AFTER: late, quality.NEVER: never}
+        counts = {reason: int(np.count_nonzero(mask)) for reason, mask in masks.items()}
         return placed, {reason: count for reason, count in counts.items() if count}
+
+    def ambiguous(self) -> list[tuple[int, int]]:
+        """Spans of the panel's clock in which a row by the source's own clock may be of either of two moments."""
+        if self.source_clock is None:
+            return []
+        ends = np.array(self.source_clock.doubled_moments(), dtype=np.int64).reshape(-1, 2)
+        wall = self.clock.wall(ends.ravel())[0].reshape(-1, 2)
+        return [(min(pair), max(pair)) for pair in wall.tolist()]
+
+    def _never_was(self, rows: Records) -> Marks:
+        """Which rows claim a time that the source's own clock skipped."""
+        never = np.zeros(len(rows), dtype=bool)
+        if self.source_clock is not None:
+            seconds = rows["seconds"] - (60 * self.lengths(rows) if self.ends else 0)
+            for start, stop in self.source_clock.skipped():
+                never |= (seconds >= start) & (seconds < stop)
+        return never
 
 
 def _row_minutes(stage: Stage, step: int) -> int:
@@ -116,19 +137,18 @@ def _row_minutes(stage: Stage, step: int) -> int:
 
 
 def _smallest_gap(stage: Stage) -> int | None:
-    """The smallest step between two times, in seconds, from the first rows that have two."""
+    """The smallest step between two times, in seconds; None if there is only one time."""
+    times = np.zeros(0, dtype=np.int64)
     for batch in stage.spill.batches():
-        gaps = np.diff(np.unique(batch["seconds"]))
-        if len(gaps):
-            return int(gaps.min())
-    return None
+        times = np.union1d(times, batch["seconds"])
+    return int(np.diff(times).min()) if len(times) > 1 else None
 
 
 def _extent(stage: Stage, placing: Placing) -> tuple[int, int]:
     """When the first row starts and the last one ends, by the panel's clock."""
     first, last = [], []
     for batch in stage.spill.batches():
-        wall, _ = placing.starts(batch)
+        wall = placing.starts(batch)[0]
         first.append(int(wall.min()))
         last.append(int((wall + 60 * placing.lengths(batch)).max()))
     return min(first), max(last)

@@ -27,6 +27,7 @@ OVERLAP = "overlapping rows"
 OTHER_METER = "another meter of the household missing"
 TERM = "outside the meter's term"
 SECOND = "second of a doubled hour"
+NEVER = "at an hour that never was"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,10 @@ def group_list(given: str | Path | Mapping[str, Mapping[str, str]]) -> dict[str,
     A file with a column household and one for each partition; or a mapping from partition to household to group.
     """
     if isinstance(given, Mapping):
+        if not all(isinstance(groups, Mapping) for groups in given.values()):
+            raise ReadingsError(
+                "Expected for each partition a group for each household.", hint="{'suburb': {'17': 'Hill'}}"
+            )
         return {
             str(name): {str(home): str(group) for home, group in groups.items()} for name, groups in given.items()
         }
@@ -109,10 +113,10 @@ def tenancy_list(given: str | Path) -> list[tuple[str, int]]:
     return [(row["household"], _time(part, line, "from", row["from"]) or 0) for line, row in rows]
 
 
-def wall_seconds(text: str) -> int | None:
+def wall_seconds(text: object) -> int | None:
     """A local date, or date and time, in ISO form as seconds since 1970; None if it is none."""
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(str(text))
     except (ValueError, TypeError):
         return None
     return None if time.tzinfo is not None else (time - EPOCH) // timedelta(seconds=1)
@@ -155,8 +159,10 @@ def _time(part: Part, line: int, name: str, text: str) -> int | None:
 
 
 def _one_part(given: str | Path) -> Part:
-    if not isinstance(given, (str, Path)):
-        raise ReadingsError(f"Expected a file, got {type(given).__name__}.", hint="Give the path of a CSV file.")
+    if not (isinstance(given, (str, Path)) or hasattr(given, "__arrow_c_stream__")):
+        raise ReadingsError(
+            f"Expected a file or a frame, got {type(given).__name__}.", hint="Give the path of a CSV file."
+        )
     parts = parts_of(given)
     if len(parts) > 1:
         raise ReadingsError("Expected one file, got several.", hint="Give the path of one CSV file.")

@@ -50,7 +50,9 @@ class Rules:
     closed: Marks
     """Which steps are on the calendar."""
     doubled: Integers
-    """The steps that the clock shows twice and that are not on the calendar."""
+    """The steps in which the clock shows something twice and that are not on the calendar."""
+    doubled_spans: tuple[tuple[int, int], ...]
+    """From which second after step 0 until which the clock shows everything twice."""
     fold: Fold
     """How two readings of a doubled step become one."""
     instants: bool
@@ -183,8 +185,11 @@ def _key(rows: Records, rules: Rules) -> Integers:
 
 
 def _with_second_showings(rows: Records, key: Integers, rules: Rules) -> Records:
-    """Where the source does not say, the second row of a meter and time in a doubled step is the second showing."""
-    among = np.flatnonzero(np.isin(rows["seconds"] // (60 * rules.minutes), rules.doubled))
+    """Where the source does not say, the second row of a meter and time in a doubled hour is the second showing."""
+    twice = np.zeros(len(rows), dtype=bool)
+    for start, stop in rules.doubled_spans:
+        twice |= (rows["seconds"] >= start) & (rows["seconds"] < stop)
+    among = np.flatnonzero(twice)
     order = among[np.argsort(key[among], kind="stable")]
     again = np.zeros(len(order), dtype=bool)
     again[1:] = key[order][1:] == key[order][:-1]
@@ -287,34 +292,51 @@ class _Cells:
 
 def _households(cells: _Cells, meters: Meters, rules: Rules, account: _Account) -> tuple[Integers, Marks, Integers]:
     """The reading of each household at each step, in whole units, where it is there; and how many rows made it."""
-    hours = Fraction(rules.minutes, 60)
-    numerator, denominator = cells.total, np.ones_like(cells.total)
-    if rules.is_power:
-        numerator = numerator * hours.numerator
-        denominator = np.maximum(cells.covered, 1) * hours.denominator
-    present, n_rows = cells.present, np.where(cells.present, cells.n_rows, 0)
-    if len(meters.starts) < len(meters):
-        # Means over different minutes have no common denominator: each meter is a whole number of millionths.
-        energy = np.where(present, half_even(numerator, denominator), 0)
-        expected = _expected(meters, cells.total.shape[1], rules)
-        complete = np.logical_and.reduceat(present | ~expected, meters.starts, axis=0)
-        there = complete & np.logical_or.reduceat(expected, meters.starts, axis=0)
-        n_rows = np.add.reduceat(n_rows, meters.starts, axis=0)
-        _set_aside(quality.OTHER_METER, n_rows, ~there, meters, rules, account)
-        numerator, present = np.add.reduceat(energy, meters.starts, axis=0), there
-        denominator = np.ones_like(numerator)
-    readings = np.where(present, half_even(numerator, denominator * rules.micro), 0)
+    expected, swapped = _terms(meters, rules)
+    counted = cells.present & expected
+    complete = np.logical_and.reduceat(counted | ~expected, meters.starts, axis=0)
+    some = np.logical_or.reduceat(expected, meters.starts, axis=0)
+    there = complete & some & ~np.logical_or.reduceat(swapped, meters.starts, axis=0)
+    n_rows = np.add.reduceat(np.where(cells.present, cells.n_rows, 0), meters.starts, axis=0)
+    _set_aside(quality.OTHER_METER, n_rows, ~there, meters, rules, account)
+    readings = np.where(there, _rounded(cells, counted, there, meters, rules), 0)
     inside = (readings >= rules.domain[0]) & (readings <= rules.domain[1])
-    _set_aside(quality.OUTSIDE_DOMAIN, n_rows, present & ~inside, meters, rules, account)
-    present = present & inside
+    _set_aside(quality.OUTSIDE_DOMAIN, n_rows, there & ~inside, meters, rules, account)
+    present = there & inside
     return np.where(present, readings, 0), present, np.where(present, n_rows, 0)
 
 
-def _expected(meters: Meters, width: int, rules: Rules) -> Marks:
-    """Which meters count at which step."""
-    step = np.concatenate([np.arange(rules.steps), rules.doubled])[:width]
-    seconds = step * 60 * rules.minutes
-    return (seconds >= meters.since[:, None]) & (seconds < meters.until[:, None])
+def _terms(meters: Meters, rules: Rules) -> tuple[Marks, Marks]:
+    """Which meters count at which step, and at which steps a term begins or ends on the way."""
+    length = 60 * rules.minutes
+    start = np.concatenate([np.arange(rules.steps), rules.doubled]) * length
+    since, until = meters.since[:, None], meters.until[:, None]
+    expected = (since <= start) & (start < until)
+    swapped = ((since > start) & (since < start + length)) | ((until > start) & (until < start + length))
+    return expected, swapped
+
+
+def _rounded(cells: _Cells, counted: Marks, there: Marks, meters: Meters, rules: Rules) -> Integers:
+    """What the meters of each household add up to in whole units, rounded half to even, once.
+
+    Energy is a whole number of millionths. Mean power is a fraction whose denominator depends on the minutes
+    covered: where these are the same for all meters of a household, as they nearly always are, so is the
+    denominator; elsewhere fractions are added one by one.
+    """
+    hours = Fraction(rules.minutes, 60) if rules.is_power else Fraction(1)
+    numerator = np.where(counted, cells.total, 0) * hours.numerator
+    minutes = np.maximum(cells.covered, 1) if rules.is_power else np.ones_like(cells.total)
+    most = np.maximum.reduceat(np.where(counted, minutes, 1), meters.starts, axis=0)
+    least = np.minimum.reduceat(np.where(counted, minutes, np.iinfo(np.int64).max), meters.starts, axis=0)
+    total = np.add.reduceat(numerator, meters.starts, axis=0)
+    readings = half_even(total, most * hours.denominator * rules.micro)
+    bounds = np.append(meters.starts, len(meters))
+    for household, step in np.argwhere(there & (least < most)):
+        span = slice(bounds[household], bounds[household + 1])
+        parts = zip(numerator[span, step].tolist(), minutes[span, step].tolist(), strict=True)
+        exact = sum((Fraction(value, covered) for value, covered in parts), Fraction(0))
+        readings[household, step] = round(exact / (hours.denominator * rules.micro))
+    return readings
 
 
 def _set_aside(reason: str, n_rows: Integers, mask: Marks, meters: Meters, rules: Rules, account: _Account) -> None:

@@ -15,16 +15,23 @@ from diurnal.readings.resampling import Meters
 FOREVER = (1 << 31) - 1
 """Seconds after step 0 are kept in 32 bits: 68 years."""
 
-MOST_METERS = 500
+MOST_METERS = 250
 """How many meters a household may have: more could lead sums out of 64 bits."""
+
+Key = tuple[str, str]
+"""The household and the meter as a source names them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roster:
-    """The households in order, and where each staged meter goes."""
+    """The households in order, and where each meter goes."""
 
     households: tuple[str, ...]
     """The households, sorted."""
+    keys: tuple[Key, ...]
+    """The meters in the roster's order, those of a household next to each other."""
+    owners: Mapping[Key, str]
+    """The household of each staged meter."""
     meter: Integers
     """For each meter as it was staged, its number in the roster's order."""
     starts: Integers
@@ -35,41 +42,43 @@ class Roster:
     """Until which second."""
 
     @classmethod
-    def of(cls, staged: Iterable[tuple[str, str]], listed: MeterList | None = None) -> Roster:
-        """The roster of staged (household, meter) pairs; a list of meters may give them other households.
+    def of(cls, staged: Iterable[Key], listed: MeterList | None = None) -> Roster:
+        """The roster of staged meters; a list of meters may give them other households.
+
+        A meter that is listed for a household of the source, but has no row there, is on the roster: where one of
+        its meters is missing, so is the household.
 
         Raises:
             ReadingsError: A meter is not in the list, or a household has too many.
         """
-        owners = [(_owner(key, listed), key) for key in staged]
-        absent = sum(1 for owner, _ in owners if owner is None)
-        if absent:
-            raise ReadingsError(
-                f"{absent} of {len(owners)} meters have no household in the list of meters.",
-                hint="List every meter, or leave its rows out of the source.",
-            )
-        order = sorted(range(len(owners)), key=lambda i: (str(owners[i][0]), owners[i][1]))
-        meter = np.empty(len(owners), dtype=np.int64)
-        meter[order] = np.arange(len(owners))
-        names = [str(owners[i][0]) for i in order]
+        owners = _owners(list(staged), listed)
+        pairs = sorted([*((owner, key) for key, owner in owners.items()), *_silent(owners, listed)])
+        number = {key: i for i, (_, key) in enumerate(pairs)}
+        names = [owner for owner, _ in pairs]
         starts = [i for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
         bounds = np.array([*starts, len(names)], dtype=np.int64)
         if len(starts) and np.diff(bounds).max() > MOST_METERS:
             raise ReadingsError(
                 f"Expected at most {MOST_METERS} meters a household.", hint="Check the meters' households."
             )
-        always = np.full(len(names), FOREVER)
-        households = tuple(names[i] for i in starts)
-        return cls(households=households, meter=meter, starts=bounds, since=-always, until=always)
+        return cls(
+            households=tuple(names[i] for i in starts),
+            keys=tuple(key for _, key in pairs),
+            owners=owners,
+            meter=np.array([number[key] for key in owners], dtype=np.int64),
+            starts=bounds,
+            since=np.full(len(names), -FOREVER),
+            until=np.full(len(names), FOREVER),
+        )
 
-    def with_terms(self, staged: Iterable[tuple[str, str]], listed: MeterList, anchor: int) -> Roster:
+    def with_terms(self, listed: MeterList, anchor: int) -> Roster:
         """The roster with the times from and until which meters count, once it is known when step 0 begins."""
         since, until = self.since.copy(), self.until.copy()
-        for place, (household, meter) in zip(self.meter, staged, strict=True):
+        for place, (household, meter) in enumerate(self.keys):
             term = listed.terms.get(meter) or listed.terms.get(household)
             if term is not None:
-                since[place] = -FOREVER if term.since is None else term.since - anchor
-                until[place] = FOREVER if term.until is None else term.until - anchor
+                since[place] = -FOREVER if term.since is None else max(-FOREVER, term.since - anchor)
+                until[place] = FOREVER if term.until is None else min(FOREVER, term.until - anchor)
         return replace(self, since=since, until=until)
 
     def meters(self, first: int, stop: int) -> Meters:
@@ -79,24 +88,61 @@ class Roster:
             starts=self.starts[first:stop] - self.starts[first], since=self.since[span], until=self.until[span]
         )
 
-    def groups(self, given: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
+    def groups(
+        self, staged: Mapping[str, Mapping[str, str]], given: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, tuple[str, ...]]:
         """For each partition a group for every household.
 
+        Args:
+            staged: Groups that the source says, by partition and the source's own household.
+            given: Groups that a list says, by partition and household.
+
         Raises:
-            ReadingsError: A household has none.
+            ReadingsError: A household has none, or its meters have different ones.
         """
-        for name, groups in given.items():
+        partitions = {**{name: self._moved(name, groups) for name, groups in staged.items()}, **given}
+        for name, groups in partitions.items():
             absent = sum(1 for household in self.households if household not in groups)
             if absent:
                 raise ReadingsError(
                     f"{absent} of {len(self.households)} households have no group in the partition {name!r}.",
                     hint="A partition puts every household into exactly one group.",
                 )
-        return {name: tuple(groups[home] for home in self.households) for name, groups in given.items()}
+        return {name: tuple(groups[home] for home in self.households) for name, groups in partitions.items()}
+
+    def _moved(self, partition: str, groups: Mapping[str, str]) -> dict[str, str]:
+        """Groups by household, where a list gave the source's meters to others."""
+        found: dict[str, str] = {}
+        for (household, _), owner in self.owners.items():
+            if found.setdefault(owner, groups[household]) != groups[household]:
+                raise ReadingsError(
+                    f"The meters of a household are in different groups of the partition {partition!r}.",
+                    hint="A partition puts every household into exactly one group.",
+                )
+        return found
 
 
-def _owner(key: tuple[str, str], listed: MeterList | None) -> str | None:
-    household, meter = key
+def _owners(staged: list[Key], listed: MeterList | None) -> dict[Key, str]:
     if listed is None:
-        return household
-    return listed.households.get(meter) or listed.households.get(household)
+        return {key: key[0] for key in staged}
+    found = {key: listed.households.get(key[1]) or listed.households.get(key[0]) for key in staged}
+    absent = sum(1 for owner in found.values() if owner is None)
+    if absent:
+        raise ReadingsError(
+            f"{absent} of {len(found)} meters have no household in the list of meters.",
+            hint="List every meter, or leave its rows out of the source.",
+        )
+    return {key: str(owner) for key, owner in found.items()}
+
+
+def _silent(owners: Mapping[Key, str], listed: MeterList | None) -> list[tuple[str, Key]]:
+    """Listed meters of these households that have no row."""
+    if listed is None:
+        return []
+    seen = {name for key in owners for name in key}
+    there = set(owners.values())
+    return [
+        (owner, (owner, meter))
+        for meter, owner in listed.households.items()
+        if owner in there and meter not in seen
+    ]

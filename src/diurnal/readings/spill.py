@@ -69,6 +69,10 @@ class Spill:
         parts = [self._read(start, stop) for start, stop in spans if start < stop]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=self._dtype)
 
+    def record(self, place: int) -> Any:
+        """The record that came at that place, batches as they were written."""
+        return self._read(place, place + 1)[0]
+
     def _read(self, start: int, stop: int) -> Records:
         records = np.empty(stop - start, dtype=self._dtype)
         if not len(records):

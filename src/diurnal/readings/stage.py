@@ -7,6 +7,7 @@ NaN, 10^9 kWh) stays, marked, and is counted later.
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +16,26 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.formats.base import Aside, Format, Rows, as_array, codes, is_name, micro_values, seconds_of
+from diurnal.readings.formats.base import (
+    Aside,
+    Format,
+    Rows,
+    as_array,
+    codes,
+    is_name,
+    is_text,
+    micro_values,
+    seconds_of,
+)
 from diurnal.readings.panel import Integers
 from diurnal.readings.part import Part
 from diurnal.readings.spill import Spill
 
-ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4")])
-"""A staged row: when (as written), how much in millionths, of which meter, and how long (0: as the format says)."""
+ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4"), ("line", "u4")])
+"""A staged row: when (as written), millionths, of which meter, how long (0: as the format says), and line."""
+
+SMALL = 1000
+"""Rows that come fewer at a time, in plain lists, are put together first."""
 
 EARLIEST, LATEST = -2_208_988_800, 7_258_118_400
 """Times lie in the years from 1900 to 2199: a wrong date would make a panel of centuries."""
@@ -58,7 +72,10 @@ class Stage:
     """Whether times are moments of the world rather than the wall clock's; None before the first row."""
     first: int = LATEST
     last: int = EARLIEST
-    _places: list[tuple[Part, int | Integers, int]] = field(default_factory=list)
+    _parts: list[tuple[Part, int]] = field(default_factory=list)
+    """Each batch's part, and how many rows there were when it was staged."""
+    _waiting: list[tuple[Part, Rows]] = field(default_factory=list)
+    """Small batches of one part."""
 
     def __post_init__(self) -> None:
         self.spill = Spill(self.folder, ROW)
@@ -80,16 +97,55 @@ class Stage:
             self.asides[given.reason] += given.rows
             self.aside_places.setdefault(given.reason, Place(part.name, given.line, part.row_word))
             return
-        _Batch(self, part, given).add()
+        if self._waiting and (self._waiting[0][0] is not part or not _is_small(given)):
+            self.flush()
+        if not _is_small(given):
+            _Batch(self, part, given).add()
+            return
+        self._waiting.append((part, given))
+        if len(self._waiting) >= 10 * SMALL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Stage the small batches that wait."""
+        if self._waiting:
+            part, rows = self._waiting[0][0], [rows for _, rows in self._waiting]
+            self._waiting = []
+            _Batch(self, part, _together(rows)).add()
 
     def place(self, row: int) -> Place:
         """Where a staged row stands in its source."""
-        for part, line, n in self._places:
-            if row < n:
-                number = line + row if isinstance(line, int) else int(line[row])
-                return Place(part.name, number, part.row_word)
-            row -= n
-        raise IndexError(row)
+        ends = [end for _, end in self._parts]
+        part = self._parts[bisect.bisect_right(ends, row)][0]
+        return Place(part.name, int(self.spill.record(row)["line"]), part.row_word)
+
+
+def _is_small(rows: Rows) -> bool:
+    plain = isinstance(rows.time, list) and isinstance(rows.value, list) and isinstance(rows.meter, (str, list))
+    return (
+        plain
+        and len(rows.time) < SMALL
+        and rows.household is None
+        and rows.sign == 1
+        and not rows.groups
+        and rows.minutes is None
+    )
+
+
+def _together(batches: list[Rows]) -> Rows:
+    """Small batches as one."""
+    meters = [
+        name
+        for rows in batches
+        for name in ([rows.meter] * len(rows.time) if isinstance(rows.meter, str) else rows.meter)
+    ]
+    lines = [np.arange(len(rows.time)) + rows.line if isinstance(rows.line, int) else rows.line for rows in batches]
+    return Rows(
+        meter=meters,
+        time=[time for rows in batches for time in rows.time],
+        value=[value for rows in batches for value in rows.value],
+        line=np.concatenate(lines),
+    )
 
 
 @dataclass
@@ -111,8 +167,10 @@ class _Batch:
         records["seconds"] = self._seconds(time)
         records["value"] = self._values(n)
         records["minutes"] = 0 if self.rows.minutes is None else self.rows.minutes
+        line = self.rows.line
+        records["line"] = np.arange(line, line + n) if isinstance(line, int) else line
         self.stage.spill.add(records)
-        self.stage._places.append((self.part, self.rows.line, n))
+        self.stage._parts.append((self.part, len(self.stage)))
 
     def _error(self, row: int, column: str, expected: str, hint: str) -> ReadingsError:
         line = self.rows.line
@@ -127,7 +185,7 @@ class _Batch:
         if wrong is None and ((seconds < EARLIEST) | (seconds >= LATEST)).any():
             wrong = int(np.argmax((seconds < EARLIEST) | (seconds >= LATEST)))
         if wrong is not None:
-            kind = "text" if pa.types.is_dictionary(time.type) else str(time.type)
+            kind = "text" if pa.types.is_dictionary(time.type) or is_text(time.type) else str(time.type)
             raise self._error(
                 wrong,
                 "time",
@@ -146,7 +204,7 @@ class _Batch:
         column = as_array(self.rows.value, n)
         micro, wrong = micro_values(column, self.stage.format.unit)
         if wrong is not None:
-            kind = "text" if pa.types.is_string(column.type) else str(column.type)
+            kind = "text" if is_text(column.type) else str(column.type)
             raise self._error(
                 wrong,
                 "value",
@@ -186,6 +244,10 @@ class _Batch:
                     "Expected a name, got a blank.",
                     "Name every meter, or drop the row.",
                 )
+        broken = np.array([text is not None and ("\n" in text or "\r" in text) for text in texts])
+        if broken.any():
+            row = int(np.argmax(broken[index]))
+            raise self._error(row, what, "Expected a name, got several lines.", "Check the quotes around it.")
         return index, [text or "" for text in texts]
 
     def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ import pyarrow.parquet as pq
 
 from diurnal.readings.part import Part, Table, file_digest
 
-BATCH_ROWS = 1 << 19
-"""How many rows of a table are read at a time."""
+BATCH_CELLS = 1 << 21
+"""How many values of a table are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,6 @@ class ParquetFile(Part):
     def digest(self) -> str:
         return file_digest(self.path)
 
-    def size(self) -> int:
-        return self.path.stat().st_size
-
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the file itself."""
@@ -46,6 +44,10 @@ class ParquetFile(Part):
         names = self._unique(self.schema.names)
         return (*names, *(name for name in self.partitions if name not in names))
 
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        return _without_index(self.schema)
+
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         self._check_columns(columns)
         stored = [name for name in columns if name in self.schema.names]
@@ -53,7 +55,7 @@ class ParquetFile(Part):
         first = 1
         # Without buffering ahead: Arrow would keep what it has read of the file until its end.
         with self._reading(), pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
+            for batch in file.iter_batches(batch_size=_rows_at_a_time(columns), columns=stored):
                 # A damaged file may have texts that are no UTF-8, or numbers of entries that a dictionary lacks.
                 batch.validate(full=True)
                 table = pa.Table.from_batches([batch])
@@ -79,30 +81,45 @@ class Frame(Part):
     name: str = "the frame"
 
     @cached_property
-    def reader(self) -> pa.RecordBatchReader:
-        """Its rows; a stream can be read once."""
-        try:
-            return pa.RecordBatchReader.from_stream(self.frame)
-        except (pa.ArrowException, TypeError) as cause:
-            raise self.error(
-                f"Its columns cannot be read as Arrow ({type(cause).__name__}).",
-                hint="Give each column one type.",
-            ) from None
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        reader = self._open()
+        # Kept for the first reading: some streams can be had only once.
+        self.__dict__["waiting"] = reader
+        return reader.schema
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        return self._unique(self.reader.schema.names)
+        return self._unique(self.schema.names)
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        return _without_index(self.schema)
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
-        first = 1
+        self._check_columns(columns)
+        reader = self.__dict__.pop("waiting", None) or self._open()
+        first, rows = 1, _rows_at_a_time(columns)
         try:
-            for batch in self.reader:
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    part = batch.slice(start, BATCH_ROWS)
+            for batch in reader:
+                for start in range(0, batch.num_rows, rows):
+                    part = batch.slice(start, rows)
                     yield Table(pa.Table.from_batches([part]).select(list(columns)), first)
                     first += part.num_rows
         except pa.ArrowException:
             raise self.error("The stream broke off.", line=first, hint="Nothing of it was taken.") from None
+        if first == 1 and "had rows" in self.__dict__:
+            raise self.error("The stream was read before.", hint="A stream can be read once; give it anew.")
+        self.__dict__["had rows"] = True
+
+    def _open(self) -> pa.RecordBatchReader:
+        try:
+            return pa.RecordBatchReader.from_stream(self.frame)
+        except (pa.ArrowException, TypeError, ValueError) as cause:
+            raise self.error(
+                f"It cannot be read as an Arrow stream ({type(cause).__name__}).",
+                hint="Give each column one type. A stream, unlike a frame, can be read only once.",
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -123,10 +140,16 @@ class Query(Part):
         first = 1
         with self._rows() as result:
             places = [list(result.keys()).index(name) for name in columns]
-            for rows in result.partitions(BATCH_ROWS // 8):
+            for rows in result.partitions(_rows_at_a_time(columns) // 8 + 1):
                 arrays = [self._array([row[place] for row in rows], first) for place in places]
                 yield Table(pa.table(dict(zip(columns, arrays, strict=True))), first)
                 first += len(rows)
+
+    def _check_file(self, url: Any) -> None:
+        """SQLite would make a file that is not there."""
+        name = url.database or ""
+        if url.get_backend_name() == "sqlite" and name not in ("", ":memory:") and not Path(name).exists():
+            raise self.error("There is no such database file.", hint="Check the path after sqlite:///.")
 
     def _array(self, values: list[Any], first: int) -> pa.Array:
         try:
@@ -142,6 +165,7 @@ class Query(Part):
 
         try:
             engine = sa.create_engine(self.database)
+            self._check_file(engine.url)
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
             raise self.error(
                 "The database's address cannot be understood, or is of an unknown kind.",
@@ -168,3 +192,12 @@ class Query(Part):
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _rows_at_a_time(columns: Sequence[str]) -> int:
+    return max(1, BATCH_CELLS // max(1, len(columns)))
+
+
+def _without_index(schema: pa.Schema) -> tuple[str, ...]:
+    """The columns but for a pandas index that has no name."""
+    return tuple(name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name))

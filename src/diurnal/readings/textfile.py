@@ -47,9 +47,6 @@ class TextFile(Part):
     def digest(self) -> str:
         return file_digest(self.path)
 
-    def size(self) -> int:
-        return self.path.stat().st_size
-
     @cached_property
     def head(self) -> tuple[str, ...]:
         """Its first lines, at most twenty."""

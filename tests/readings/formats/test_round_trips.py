@@ -58,7 +58,9 @@ def panels(draw, minutes, units=("Wh",), groups=False):
     homes = sorted(draw(st.lists(NAMES, min_size=1, max_size=4, unique=True)))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    readings = rng.integers(0, draw(st.sampled_from([2, 1000, 5000])), size=(n_steps, len(homes)))
+    unit = draw(st.sampled_from(units))
+    high = draw(st.sampled_from([2, 1000, 5000] if unit == "Wh" else [2, 1000]))
+    readings = rng.integers(0, high, size=(n_steps, len(homes)))
     present = rng.random(readings.shape) < draw(st.sampled_from([0.02, 0.5, 0.97, 1.0]))
     closed = clock_steps(zone, start, minutes, n_steps)
     noon = n_steps // days // 2
@@ -70,7 +72,7 @@ def panels(draw, minutes, units=("Wh",), groups=False):
         grid=dn.Grid(
             slots=1440 // minutes,
             minutes=minutes,
-            unit=draw(st.sampled_from(units)),
+            unit=unit,
             zone=zone,
             anchor=f"{start}T00:00",
         ),

@@ -54,7 +54,7 @@ def sort(
     """
     roster = placing.roster
     n = len(roster.households)
-    width = max(1, BUCKET * n // max(n_rows, n * rules.steps, 1))
+    width = max(1, BUCKET * n // max(n_rows, len(roster.keys) * rules.steps, 1))
     bucket_of = np.repeat(np.arange(n) // width, np.diff(roster.starts))
     bounds = [(first, min(first + width, n)) for first in range(0, n, width)]
     with Spill(folder, PLACED, len(bounds)) as spill:

@@ -108,7 +108,7 @@ class Ausgrid(Format):
         category = "GG" if self.channel == "generation" else "GC"
         texts = decimals(panel.readings[:, column], panel.present[:, column], panel.grid.unit, "kWh")
         for day in range(0, len(texts), 48):
-            date = datetime.fromisoformat(panel.grid.time(panel.first_step + day)).strftime("%d/%m/%Y")
+            date = panel.grid.wall(panel.first_step + day).strftime("%d/%m/%Y")
             writer.writerow([panel.households[column], "", "", category, date, *texts[day : day + 48]])
 
 

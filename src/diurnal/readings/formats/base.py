@@ -40,8 +40,8 @@ from diurnal.readings.part import Part
 MICRO = {"MWh": 10**12, "kWh": 10**9, "Wh": 10**6, "MW": 10**12, "kW": 10**9, "W": 10**6}
 """How many millionths of a watt-hour (or of a watt) a unit is: readings are taken to nine decimals of a kWh."""
 
-LARGEST = 10**13
-"""No row may reach 10 MWh (or 10 MW): a household's sums of a day of such rows stay within 64 bits."""
+LARGEST = 10**12
+"""No row may reach 1 MWh (or 1 MW): a household's sums of a day of such rows stay within 64 bits."""
 
 BLANK, NOT_A_NUMBER, TOO_LARGE = (np.iinfo(np.int64).min + i for i in range(3))
 """What stands in the place of a value that is none."""
@@ -60,7 +60,7 @@ class Rows:
     meter: Column
     """Whose reading it is."""
     time: Column
-    """When: text, timestamps, or whole seconds since 1970 (see `instants`). Text is what `time_format` says."""
+    """When: text as `time_format` says, timestamps, or a NumPy array of whole seconds since 1970 (`instants`)."""
     value: Column
     """How much: text or numbers in the format's unit; blank, None or null for a gap."""
     line: int | Integers
@@ -100,8 +100,8 @@ class Format(ABC):
     """kWh, Wh or MWh (energy, which adds), or kW, W or MW (mean power, which averages)."""
     minutes: int | None = None
     """How long a row lasts; unless given, the smallest step between two times."""
-    label: Label = "start"
-    """Whether times say when an interval starts or when it ends."""
+    label: Label | None = None
+    """Whether times say when an interval starts or when it ends; the start, unless a column's name says `end`."""
     zone: str | None = None
     """The clock of times without an offset, by its IANA name; the panel's unless given."""
     time_format: str | None = None
@@ -110,7 +110,7 @@ class Format(ABC):
     def __post_init__(self) -> None:
         if self.unit not in MICRO:
             raise ReadingsError(f"Expected unit={self.unit!r} to be one of {', '.join(MICRO)}.", hint="unit='kWh'")
-        if self.label not in ("start", "end"):
+        if self.label not in (None, "start", "end"):
             raise ReadingsError(f"Expected label={self.label!r} to be start or end.", hint="label='start'")
         if self.zone is not None and not is_zone(self.zone):
             raise ReadingsError(f"There is no time zone {self.zone!r}.", hint="zone='Australia/Sydney'")
@@ -208,7 +208,7 @@ def micro_values(column: pa.Array, unit: str) -> tuple[Integers, int | None]:
 
 def _numbers(column: pa.Array) -> tuple[pa.Array, int | None]:
     """Texts as floats, and the first row that is neither a number nor blank."""
-    trimmed = pc.utf8_trim_whitespace(column)
+    trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
     filled = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
     try:
         return pc.cast(filled, pa.float64()), None
@@ -225,6 +225,8 @@ def _numbers(column: pa.Array) -> tuple[pa.Array, int | None]:
 def seconds_of(column: pa.Array, time_format: str | None) -> tuple[Integers, bool, int | None]:
     """Times as seconds since 1970, whether these are moments of the world, and the first row that is no time."""
     wrong = np.zeros(0, dtype=np.int64)
+    if pa.types.is_date(column.type):
+        column = pc.cast(column, pa.timestamp("s"))
     if pa.types.is_timestamp(column.type):
         if column.null_count:
             return wrong, False, int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))

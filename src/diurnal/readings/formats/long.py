@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,7 +83,7 @@ class Long(Format):
             raise part.error(
                 f"In which unit is the column {found['value']!r}?", hint="Say unit='kWh', 'Wh', 'kW' or 'W'."
             )
-        label = "end" if "end" in words_of(str(found["time"])) else self.label
+        label = self.label or ("end" if "end" in words_of(str(found["time"])) else None)
         return replace(
             self,
             unit=unit,
@@ -113,7 +112,7 @@ class Long(Format):
             )
 
     def write(self, panel: Panel, path: Path) -> None:
-        times = [datetime.fromisoformat(panel.grid.time(step)).replace(tzinfo=None) for step in panel.steps]
+        times = [panel.grid.wall(step) for step in panel.steps]
         if path.suffix == ".parquet":
             _write_parquet(panel, path, np.array(times, dtype="datetime64[s]"))
             return

@@ -78,7 +78,7 @@ class UMass(Format):
             )
         year = panel.grid.anchor[:4]
         for block in blocks(panel):
-            starts = [datetime.fromisoformat(panel.grid.time(step)).replace(tzinfo=None) for step in block.steps]
+            starts = [panel.grid.wall(step) for step in block.steps]
             times = [
                 str(time)
                 for start in np.array(starts, dtype="datetime64[s]")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,25 +32,30 @@ class Wide(Format):
     """The column of times; the first one unless given."""
 
     def recognises(self, part: Part) -> str | None:
-        names = part.column_names
-        time = self.time or (names[0] if names else "")
-        if len(names) > 1 and (self.time or any(word in NAMES["time"] for word in words_of(time))):
-            return f"a column {time} and {len(names) - 1} more, one a meter"
+        time = self.time or _time_column(part)
+        if time in part.own_columns and len(part.own_columns) > 1:
+            return f"a column {time} and {len(part.own_columns) - 1} more, one a meter"
         return None
 
     def settle(self, part: Part) -> Wide:
-        names = part.column_names
-        time = names[0] if self.time is None and names else self.time
+        names = part.own_columns
+        time = self.time
+        if time is None:
+            time = _time_column(part) or (names[0] if names else None)
         if time not in names:
             what = "no columns" if time is None else f"no column {time!r}"
             raise part.error(f"It has {what}.", hint="Name a column of the first line: time='...'.")
-        return replace(self, time=time, label="end" if "end" in words_of(str(time)) else self.label)
+        return replace(self, time=time, label=self.label or ("end" if "end" in words_of(str(time)) else None))
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         assert self.time is not None, "a settled format knows its columns"
-        meters = [name for name in part.column_names if name != self.time]
-        if not meters:
-            raise part.error("Expected a column a meter, got none.", hint="Each column beside the time is a meter.")
+        meters = [name for name in part.own_columns if name != self.time]
+        if not meters or "" in meters:
+            raise part.error(
+                "Expected a column with a name for each meter.",
+                line=1,
+                hint="Each column beside the time is a meter; the first line may end with a comma too many.",
+            )
         for table in part.tables([self.time, *meters]):
             columns, lines = table.columns, table.lines()
             each = np.repeat(np.arange(len(meters), dtype=np.int32), len(lines))
@@ -64,13 +68,18 @@ class Wide(Format):
             )
 
     def write(self, panel: Panel, path: Path) -> None:
-        times = [datetime.fromisoformat(panel.grid.time(step)).replace(tzinfo=None) for step in panel.steps]
+        times = [panel.grid.wall(step) for step in panel.steps]
         with csv_writer(path) as writer, Progress("Writing times", len(times)) as bar:
             writer.writerow(["interval_start", *panel.households])
             for row, time in enumerate(times):
                 texts = decimals(panel.readings[row], panel.present[row], panel.grid.unit, "kWh")
                 writer.writerow([time, *texts])
                 bar.advance(1)
+
+
+def _time_column(part: Part) -> str:
+    """The first column whose name speaks of time."""
+    return next((name for name in part.own_columns if any(word in NAMES["time"] for word in words_of(name))), "")
 
 
 def _of_one_kind(columns: list[pa.Array]) -> list[pa.Array]:
