@@ -479,6 +479,7 @@ def test_one_wrong_date_does_not_make_a_panel_of_decades():
         ({"unit": "J"}, "Wh or kWh"),
         ({"zone": "Mars/Olympus"}, "no time zone"),
         ({"anchor": "noon"}, "anchor as a local time"),
+        ({"anchor": "0001-01-01T00:00"}, "from 1900 to 2199"),
         ({"until": "2012-07-01T00:10"}, "whole steps"),
         ({"domain": (5, 1)}, "low at most high"),
         ({"domain": 7}, "least and the largest"),

@@ -361,3 +361,10 @@ def test_wide_memory_goes_by_cells(tmp_path, monkeypatch):
     sizes = [part.columns.num_rows for part in dn.read(tmp_path).parts[0].tables(rows.column_names)]
     assert max(sizes) == 10
     assert dn.panel(dn.read(tmp_path), zone="UTC").readings[5].tolist() == list(range(9))
+
+
+def test_a_wide_column_that_is_no_number():
+    """In a wide frame, a column of lists is named as what is no meter."""
+    rows = pa.table({"time": TIMES, "17": [0.5] * 48, "tags": [[1, 2]] * 48})
+    with pytest.raises(ReadingsError, match="column tags: Expected numbers, got list"):
+        dn.panel(dn.read(rows), zone="UTC")

@@ -32,8 +32,9 @@ from diurnal.errors import (
 )
 from diurnal.exact import text
 from diurnal.promise.budget import NOTHING, Budget, Loss
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms, variation_sums
-from diurnal.readings.panel import Integers, Marks, Panel
+from diurnal.readings.panel import Panel
 
 _LossOf = Callable[[StreamRecord], Loss]
 

@@ -23,8 +23,8 @@ from diurnal.curator.report import Report
 from diurnal.errors import StreamError
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import Budget
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
-from diurnal.readings.panel import Integers, Marks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,8 +19,9 @@ from diurnal.promise.guarantee import Guarantee
 from diurnal.promise.mechanisms import Mechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
+from diurnal.readings.data import Arrays, Integers
 from diurnal.readings.kernels import Atoms
-from diurnal.readings.panel import Arrays, Integers, Panel
+from diurnal.readings.panel import Panel
 
 
 class Stream:

@@ -20,8 +20,8 @@ import numpy as np
 
 from diurnal.errors import BodyError
 from diurnal.exact import sqrt_up
+from diurnal.readings.data import Integers
 from diurnal.readings.kernels import LIMIT
-from diurnal.readings.panel import Integers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from diurnal.errors import LimitError
 from diurnal.exact import float_up, sqrt_up_fraction
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 SCALE_LIMIT = 1 << 48
 """The largest scale of noise: beyond it a sample could leave 64 bits with a probability above e^-32000."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from diurnal.errors import QueryError
 from diurnal.exact import instance
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 
 class Query(ABC):

@@ -8,9 +8,12 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from diurnal.readings.panel import Integers, Marks
+from diurnal.readings.data import Integers, Marks
 
 DAY = 86400
+
+EARLIEST, LATEST = -2_208_988_800, 7_258_118_400
+"""Times lie in the years from 1900 to 2199: a wrong date would make a panel of centuries."""
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,14 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance
 from diurnal.readings import quality
+from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
 from diurnal.readings.formats import format_of, named
 from diurnal.readings.formats.base import MICRO, Format
 from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer, keeping, open_panel
 from diurnal.readings.options import Options
-from diurnal.readings.panel import Arrays, Marks, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 from diurnal.readings.placing import Placing
 from diurnal.readings.progress import Progress

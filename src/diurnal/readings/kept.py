@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Arrays, Data, Integers, Marks
 from diurnal.readings.grid import Grid
-from diurnal.readings.panel import Arrays, Data, Integers, Marks, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.quality import Quality
 
 VERSION = 1

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from diurnal.errors import LimitError, ReadingsError
-from diurnal.readings.panel import Integers, Marks
+from diurnal.readings.data import Integers, Marks
 
 Statistic = Literal["mean", "base-load"]
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
+from diurnal.readings.clock import EARLIEST, LATEST
 from diurnal.readings.formats.base import MICRO
 from diurnal.readings.grid import minutes_of, slots_of
 from diurnal.readings.register import (
@@ -128,8 +129,10 @@ def _wall(text: str | None, name: str) -> int | None:
     if text is None:
         return None
     seconds = wall_seconds(text)
-    if seconds is None or seconds % 60:
-        raise ReadingsError(f"Expected {name} as a local time in ISO form.", hint=f"{name}='2012-07-01T00:00'")
+    if seconds is None or seconds % 60 or not EARLIEST <= seconds < LATEST:
+        raise ReadingsError(
+            f"Expected {name} as a local time in ISO form, from 1900 to 2199.", hint=f"{name}='2012-07-01T00:00'"
+        )
     return seconds
 
 

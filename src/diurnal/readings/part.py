@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 
 @dataclass(frozen=True)

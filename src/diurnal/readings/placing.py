@@ -9,8 +9,8 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.readings import quality
 from diurnal.readings.clock import DAY, Clock
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.options import Options
-from diurnal.readings.panel import Integers, Marks
 from diurnal.readings.resampling import PLACED
 from diurnal.readings.roster import FOREVER, Roster
 from diurnal.readings.spill import Records

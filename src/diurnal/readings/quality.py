@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
+from diurnal.readings.data import Integers, Marks
 
 BLANK = "blank"
 NOT_A_NUMBER = "not a number"

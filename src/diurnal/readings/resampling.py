@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 
 from diurnal.readings import quality
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.formats.base import BLANK, NOT_A_NUMBER, TOO_LARGE
-from diurnal.readings.panel import Integers, Marks
 from diurnal.readings.spill import Records
 
 Fold = Literal["calendar", "first", "mean"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 from diurnal.readings.register import MeterList
 from diurnal.readings.resampling import Meters
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 Records = npt.NDArray[Any]
 

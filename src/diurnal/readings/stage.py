@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.clock import EARLIEST, LATEST
+from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import (
     Aside,
     Format,
@@ -27,7 +29,6 @@ from diurnal.readings.formats.base import (
     micro_values,
     seconds_of,
 )
-from diurnal.readings.panel import Integers
 from diurnal.readings.part import Part
 from diurnal.readings.spill import Spill
 
@@ -36,9 +37,6 @@ ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes",
 
 SMALL = 1000
 """Rows that come fewer at a time, in plain lists, are put together first."""
-
-EARLIEST, LATEST = -2_208_988_800, 7_258_118_400
-"""Times lie in the years from 1900 to 2199: a wrong date would make a panel of centuries."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 
 def theorem_1(readings: Integers, profile: Integers, noise: Integers) -> Integers:

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from diurnal.readings.panel import Marks
+from diurnal.readings.data import Marks
 
 Floats = npt.NDArray[np.float64]
 Random = np.random.Generator

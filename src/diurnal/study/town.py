@@ -21,9 +21,10 @@ import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.formats.base import Channel
 from diurnal.readings.grid import Grid
-from diurnal.readings.panel import Integers, Marks, Panel
+from diurnal.readings.panel import Panel
 from diurnal.study.sky import Floats, Random, Sky, persistent
 
 SUPPLY = 14_400

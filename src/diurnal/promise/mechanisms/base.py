@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shri
 from diurnal.promise.budget import Loss, zcdp_for
 from diurnal.promise.mechanisms.base import Floats, Mechanism
 from diurnal.promise.mechanisms.laplace import laplace_variance
-from diurnal.readings.panel import Integers
+from diurnal.readings.data import Integers
 
 LARGEST_Q, SMALLEST_Q = 16, 8
 

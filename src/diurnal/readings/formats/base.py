@@ -33,8 +33,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Integers
 from diurnal.readings.grid import is_zone
-from diurnal.readings.panel import Integers, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 
 MICRO = {"MWh": 10**12, "kWh": 10**9, "Wh": 10**6, "MW": 10**12, "kW": 10**9, "W": 10**6}
@@ -262,6 +263,13 @@ def is_name(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return is_text(kind) or bool(pa.types.is_integer(kind) or pa.types.is_null(kind))
+
+
+def may_be_value(kind: pa.DataType) -> bool:
+    """Whether a column holds what may be values: numbers, or text that says them."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return is_text(kind) or _is_number(kind) or bool(pa.types.is_decimal(kind) or pa.types.is_null(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:

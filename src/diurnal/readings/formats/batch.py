@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Rows
-from diurnal.readings.panel import Integers
 
 BATCH = 200_000
 """How many intervals are handed on at a time."""

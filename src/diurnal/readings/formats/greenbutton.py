@@ -23,11 +23,12 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.batch import BATCH, Batch
 from diurnal.readings.formats.espi import ATOM, ESPI, READING, Entry, Feed, IntervalReading
 from diurnal.readings.formats.text import blocks, check_signs, moments, open_text
-from diurnal.readings.panel import Integers, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
 

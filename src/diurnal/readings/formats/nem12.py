@@ -26,11 +26,12 @@ from typing import ClassVar
 import numpy as np
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.batch import BATCH
 from diurnal.readings.formats.mdff import Records, fields_of, is_header
 from diurnal.readings.formats.text import blocks, check_signs, decimals, moments, open_text
-from diurnal.readings.panel import Integers, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
 

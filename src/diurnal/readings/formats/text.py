@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.formats.base import MICRO
-from diurnal.readings.panel import Integers, Marks, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 
 

@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Aside, Format, Rows, as_array, seconds_of
 from diurnal.readings.formats.text import blocks, csv_writer, decimals
-from diurnal.readings.panel import Integers, Panel
+from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
 

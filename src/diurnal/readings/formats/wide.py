@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from diurnal.readings.formats.base import Aside, Format, Rows
+from diurnal.readings.formats.base import Aside, Format, Rows, may_be_value
 from diurnal.readings.formats.long import NAMES, words_of
 from diurnal.readings.formats.text import csv_writer, decimals
 from diurnal.readings.panel import Panel
@@ -58,6 +58,12 @@ class Wide(Format):
             )
         for table in part.tables([self.time, *meters]):
             columns, lines = table.columns, table.lines()
+            odd = next((name for name in meters if not may_be_value(columns[name].type)), None)
+            if odd is not None:
+                raise part.error(
+                    f"column {odd}: Expected numbers, got {columns[odd].type}.",
+                    hint="Each column beside the time is a meter: leave others out.",
+                )
             each = np.repeat(np.arange(len(meters), dtype=np.int32), len(lines))
             row = np.tile(np.arange(len(lines)), len(meters))
             yield Rows(
