@@ -1,29 +1,21 @@
-"""The main job, start to end, on made-up homes: plan, promise, start once, report for ever.
+"""The main job, start to end, on a made-up town: import, plan, promise, start once, report for ever.
 
 Run it with `make demo`. Nothing here is real data.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 
 import diurnal as dn
+from diurnal.study.town import Town
 
-DAYS, HISTORY = 240, 180
+DAYS, HISTORY, START = 240, 180, "2023-04-05"
 BARS = " .:-=+*#%@"
-
-
-def made_up_homes(n: int, days: int, seed: int, *, evening: float) -> dn.Panel:
-    """Half-hourly Wh of n homes: a day of their own, weather they share, and a lot of chance."""
-    rng = np.random.default_rng(seed)
-    hour = np.arange(48) / 2
-    peaks = 0.5 + 0.6 * np.exp(-((hour - 7.5) ** 2) / 3) + evening * np.exp(-((hour - 19) ** 2) / 6)
-    habit = peaks[:, None] * rng.lognormal(sigma=0.4, size=(48, n)) * rng.lognormal(sigma=0.5, size=n)
-    weather = 1 + 0.25 * np.sin(np.arange(days) / 30) + rng.normal(scale=0.08, size=days)
-    use = 250 * weather[:, None, None] * habit * rng.gamma(4, 0.25, size=(days, 48, n))
-    return dn.Panel.from_array(np.rint(use).clip(0, 7999).astype(int).reshape(-1, n))
 
 
 def heading(text: str) -> None:
@@ -36,10 +28,14 @@ def bars(values: np.ndarray, top: float) -> str:
 
 
 def main() -> None:
-    heading("1. Readings: 300 homes, a household a column, integers in Wh")
-    town = made_up_homes(300, DAYS, seed=1, evening=0.9)
-    elsewhere = made_up_homes(200, 60, seed=2, evening=0.7)
-    print(f"{town.n_households} homes, {town.n_cycles} days of {town.grid.slots} half hours (made up)")
+    heading("1. Readings: any layout becomes integers on a grid, every row accounted for")
+    made_up = Town(homes=300, days=DAYS, start=START)
+    with tempfile.TemporaryDirectory() as folder:
+        dn.write(made_up.panel(), f"{folder}/meters.parquet")
+        town = dn.panel(dn.read(f"{folder}/meters.parquet"), zone="Australia/Sydney")
+    assert town.quality is not None
+    print(town.quality.table())
+    elsewhere = Town(homes=200, days=60, start="2023-07-01", seed=2).panel()
     print(f"{elsewhere.n_households} homes of another town stand for open data: public knowledge")
 
     heading("2. Plan: the error of every mechanism before anything is spent")
@@ -54,6 +50,7 @@ def main() -> None:
         reference=reference,
         body=dn.Ellipsoid(radius=9 * level, reference=reference.profile, weighting="harmonic"),
         variation_bound=dn.Ellipsoid(radius=6 * level),
+        grid=town.grid,
     )
     print(dn.predict(draft, town.shape, open_data=elsewhere))
     plan = dn.choose(draft, town.shape, open_data=elsewhere)
@@ -70,7 +67,8 @@ def main() -> None:
     seconds = time.perf_counter() - started
     print(f"{len(rows)} reports in {seconds:.1f} s; asked again they are the same: {stream.report(town) == rows}")
     released = np.array([float(row.value) for row in rows]).reshape(-1, 48)
-    truth = town.after(HISTORY).readings.mean(axis=1).reshape(-1, 48)
+    whole = replace(made_up, gap_rate=0).panel()
+    truth = whole.after(HISTORY).readings.mean(axis=1).reshape(-1, 48)
     print("the last three days, midnight to midnight, released and (for the custodian's eyes) true:")
     for day in (-3, -2, -1):
         print(f"  released |{bars(released[day], truth.max())}|\n  true     |{bars(truth[day], truth.max())}|")
@@ -86,7 +84,7 @@ def main() -> None:
         f"Quality: an error of {error:.0f} Wh at a mean of {truth.mean():.0f}; another town's average day as the "
         f"report would be off by {public:.0f}.\n"
         "Kept: nothing; this store ends with the process.\n"
-        "Next: your own readings as an integer array with a row a half hour and a column a home; see README.md."
+        "Next: your own readings: diurnal import YOUR_FILES --zone ... --out homes.parquet; see README.md."
     )
 
 
