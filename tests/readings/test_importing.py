@@ -238,7 +238,7 @@ def test_a_skipped_hour_is_on_the_calendar():
     assert panel.calendar == {4, 5}
     assert not panel.present[4:6].any()
     assert panel.present[:4].all()
-    assert panel.quality.set_aside == {quality.CALENDAR: 4}
+    assert panel.quality.set_aside == {quality.NEVER: 4}
 
 
 def doubled(times, value):
@@ -747,3 +747,145 @@ def test_small_batches_are_put_together_with_their_lines():
     One.values = ("0.1", "0.2", "x")
     with pytest.raises(ReadingsError, match="row 12: column value"):
         dn.panel(dn.read(frame(half_hours(1)), format=One(minutes=30)), zone="UTC")
+
+
+def test_a_blank_first_showing_is_a_showing():
+    """By order alone, a blank or NaN in the first showing of a doubled hour does not make the second the first."""
+    values = {4: None, 5: 0.1, 6: 0.2, 7: 0.3}
+    for odd in (None, float("nan")):
+        values[4] = odd
+        for fold, expected in (("first", [False, True]), ("mean", [True, True])):
+            made = [
+                make(doubled(times, lambda wall, i: values.get(i, 0.5)), zone="Australia/Sydney", fold=fold)
+                for times in ("wall", "moments")
+            ]
+            for panel in made:
+                assert panel.present[4:6, 0].tolist() == expected
+                assert panel.readings[5, 0] == (100 if fold == "first" else 200)
+            np.testing.assert_array_equal(made[0].readings, made[1].readings)
+
+
+@pytest.mark.parametrize("fold", ["calendar", "first", "mean"])
+def test_ends_around_a_doubled_hour_are_closed(fold):
+    """Times that are ends, as the clock shows them, are ambiguous from half an hour before the doubled hour on."""
+    here = ZoneInfo("Australia/Sydney")
+    start = datetime(2013, 4, 7, tzinfo=here).astimezone(ZoneInfo("UTC"))
+    ends = [(start + timedelta(minutes=30 * i)).astimezone(here) for i in range(1, 51)]
+    rows = [("a", end.replace(tzinfo=None), 0.01 * i) for i, end in enumerate(ends)]
+    homes = dn.read(frame(rows), minutes=30, label="end")
+    panel = dn.panel(homes, zone="Australia/Sydney", fold=fold)
+    assert panel.calendar == {3, 4, 5}
+    assert panel.readings[:3, 0].tolist() == [0, 10, 20]
+    assert panel.readings[6, 0] == 80
+    by_market = dn.panel(
+        dn.read(frame(rows), minutes=30, label="end", zone="Australia/Sydney"),
+        zone="Australia/Brisbane",
+        anchor="2013-04-06T23:00",
+    )
+    assert by_market.calendar == {3, 4, 5, 6, 7}
+    assert by_market.readings[8, 0] == 80
+
+
+def test_batches_of_uneven_columns_are_refused():
+    """A batch whose columns have different lengths is refused; nothing slides from one household to another."""
+    times = [str(START + timedelta(minutes=30 * i)) for i in range(3)]
+
+    class Uneven(dn.Format):
+        name = "uneven"
+        batches: tuple = ()
+
+        def read(self, part):
+            yield from self.batches
+
+    for batches in (
+        (
+            dn.Rows(meter="a", time=times, value=["1", "2"], line=1),
+            dn.Rows(meter="b", time=times[:2], value=["3", "4", "5"], line=4),
+        ),
+        (dn.Rows(meter="a", time=times, value=["1"], line=1),),
+        (dn.Rows(meter=["a", "b"], time=times, value=["1"] * 3, line=1),),
+        (dn.Rows(meter="a", time=times, value=["1"] * 3, line=np.array([1, 2])),),
+        (dn.Rows(meter="a", time=times, value=["1"] * 3, line=1, minutes=np.array([30])),),
+    ):
+        Uneven.batches = batches
+        with pytest.raises(ReadingsError, match=r"Expected 3 entries, one a row"):
+            dn.panel(dn.read(frame(half_hours(1)), format=Uneven(minutes=30)), zone="UTC")
+
+
+def test_batches_of_mixed_types_show_nothing():
+    """Entries of several types, numbers too large for Arrow and mixed offsets are errors that show no entry."""
+    time = str(START)
+
+    class Mixed(dn.Format):
+        name = "mixed"
+        batches: tuple = ()
+
+        def read(self, part):
+            yield from self.batches
+
+    for batches in (
+        (dn.Rows(meter="a", time=[time], value=[0.7, "0.2512345"], line=1),),
+        (dn.Rows(meter="a", time=[time, time], value=[0.7, "0.2512345"], line=1),),
+        (dn.Rows(meter="a", time=[time], value=[2**70], line=1),),
+        (dn.Rows(meter=[1, "secret"], time=[time] * 2, value=[1, 2], line=1),),
+        (
+            dn.Rows(meter="a", time=[START], value=[1.0], line=1),
+            dn.Rows(meter="a", time=[START.replace(tzinfo=ZoneInfo("UTC"))], value=[1.0], line=2),
+        ),
+        (
+            dn.Rows(meter="a", time=[time], value=["1"], line=1),
+            dn.Rows(meter="a", time=[f"{time}+10:00"], value=["1"], line=2),
+        ),
+    ):
+        Mixed.batches = batches
+        with pytest.raises(ReadingsError) as error:
+            dn.panel(dn.read(frame(half_hours(1)), format=Mixed(minutes=30)), zone="UTC")
+        assert "secret" not in str(error.value)
+        assert "0.2512345" not in str(error.value)
+
+
+def test_a_reader_of_one_s_own_that_fails_shows_nothing():
+    """What goes wrong in somebody's own reader is named by its kind; what it could not read stays hidden."""
+
+    class Broken(dn.Format):
+        name = "broken"
+
+        def read(self, part):
+            yield dn.Rows(meter="a", time=[str(START)], value=[float("0,7654321")], line=1)
+
+    with pytest.raises(ReadingsError, match=r"reader of the format broken failed \(ValueError\)") as error:
+        dn.panel(dn.read(frame(half_hours(1)), format=Broken(minutes=30)), zone="UTC")
+    assert error.value.__context__ is None
+
+
+def test_a_duplicate_is_named_by_the_rows_that_differ():
+    """Of a blank, a value twice and another value at one time, the two that contradict each other are named."""
+    at = START + timedelta(minutes=30)
+    rows = [*half_hours(1), ("a", at, None), ("a", at, 0.1), ("a", at, 0.1), ("a", at, 0.2)]
+    with pytest.raises(ReadingsError, match="row 3 and the frame, row 5: Two values"):
+        make(rows)
+
+
+def test_meters_of_one_name_in_several_households():
+    """A list that names a meter which several households of the source have is refused: whose is it?"""
+    table = frame(half_hours(2, home="a") + half_hours(2, home="b"), meter=["main"] * 4)
+    with pytest.raises(ReadingsError, match="several households"):
+        dn.panel(dn.read(table, minutes=30), zone="UTC", meters={"main": "H"})
+    panel = dn.panel(dn.read(table, minutes=30), zone="UTC", meters={"a": "A", "b": "B", "c": "C", "b2": "B"})
+    assert panel.present.all(axis=0).tolist() == [True, False]
+    assert "1 listed households have no row at all" in panel.quality.notes
+
+
+def test_net_needs_a_domain(tmp_path):
+    """Net readings are refused until a domain says what they may be."""
+    dn.write(make(half_hours(48)), tmp_path / "year.csv", format="ausgrid")
+    with pytest.raises(ReadingsError, match="Net readings may be negative"):
+        dn.panel(dn.read(tmp_path / "year.csv", channel="net"))
+
+
+def test_another_clock_inside_a_doubled_hour_of_the_panel():
+    """Where both clocks change at once, all that the panel's clock shows of the ambiguous hours is closed."""
+    rows = half_hours(96, start=datetime(2012, 11, 4))
+    homes = dn.read(frame(rows), minutes=30, zone="America/New_York")
+    panel = dn.panel(homes, zone="America/Chicago", fold="mean", anchor="2012-11-04T00:00")
+    assert {0, 1, 2, 3} <= panel.calendar

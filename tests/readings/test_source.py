@@ -336,7 +336,7 @@ def test_names_of_several_lines(tmp_path):
     """A stray quote that swallows lines into a name is an error, not a household."""
     path = tmp_path / "quotes.csv"
     path.write_text('household,time,kwh\na,2012-07-01 00:00,1\n"b,2012-07-01 00:30,1\nc",2012-07-01 01:00,1\n')
-    with pytest.raises(ReadingsError, match="Expected a name, got several lines"):
+    with pytest.raises(ReadingsError, match="Expected a name of one line"):
         dn.panel(path, zone="UTC")
 
 
@@ -368,3 +368,29 @@ def test_a_wide_column_that_is_no_number():
     rows = pa.table({"time": TIMES, "17": [0.5] * 48, "tags": [[1, 2]] * 48})
     with pytest.raises(ReadingsError, match="column tags: Expected numbers, got list"):
         dn.panel(dn.read(rows), zone="UTC")
+
+
+def test_a_stream_that_failed_once_is_not_read_on():
+    """After an import that failed half-way, a stream is refused, not read from where it stopped."""
+    names = ["a"] * 5 + [""] + ["a"] * 42 + ["b"] * 48
+    homes = dn.read(table().set_column(0, "household", pa.array(names)).to_reader(max_chunksize=4))
+    with pytest.raises(ReadingsError, match="row 6"):
+        dn.panel(homes, zone="UTC")
+    with pytest.raises(ReadingsError, match="was read before"):
+        dn.panel(homes, zone="UTC")
+
+
+def test_a_kept_panel_is_opened_not_imported(tmp_path):
+    """A kept panel given to `read` is recognised as one."""
+    dn.panel(dn.read(table()), zone="UTC", out=tmp_path / "panel.parquet")
+    with pytest.raises(ReadingsError, match="kept panel already"):
+        dn.read(tmp_path / "panel.parquet")
+
+
+def test_reading_a_frame_leaves_its_database_free():
+    """A DuckDB relation that was read blocks nothing."""
+    with duckdb.connect() as connection:
+        connection.execute("create table r as select 'a' as household, timestamp '2012-07-01' as time, 0.5 as kwh")
+        homes = dn.read(connection.sql("select * from r"))
+        connection.execute("insert into r values ('a', timestamp '2012-07-01 00:30', 0.25)")
+        assert dn.panel(homes, zone="UTC", interval="30min").quality.rows == 2

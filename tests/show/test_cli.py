@@ -89,7 +89,7 @@ def test_a_refusal_says_why_and_leaves_nothing(files, tmp_path):
     out = tmp_path / "town.parquet"
     done = run("import", files / "town.csv", "--out", out, code=1)
     assert "by which clock" in done.stderr
-    assert "Hint: Say zone=" in done.stderr
+    assert "Hint: Say --zone 'Australia/Sydney'" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == "" or "format long" in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -103,3 +103,25 @@ def test_wrong_usage_is_code_2(tmp_path):
 def test_help_has_an_example():
     """The help of a verb ends with a runnable example."""
     assert "Example: diurnal import" in run("import", "--help").stdout
+
+
+def test_hints_speak_of_flags(tmp_path):
+    """Where a hint names an argument of the library, the command line names its own flag."""
+    path = tmp_path / "plain.csv"
+    path.write_text("household,time,value\na,2012-07-01 00:00,1\n")
+    done = run("import", path, "--zone", "UTC", "--out", tmp_path / "x.parquet", code=1)
+    assert "Hint: Say --source-unit 'kWh'" in done.stderr
+    run(
+        "import",
+        path,
+        "--zone",
+        "UTC",
+        "--source-unit",
+        "kWh",
+        "--row-minutes",
+        "30",
+        "--out",
+        tmp_path / "x.parquet",
+    )
+    done = run("import", path, "--zone", "UTC", "--unit", "J", "--out", tmp_path / "x.parquet", code=1)
+    assert "--source-unit" in done.stderr

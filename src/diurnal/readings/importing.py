@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.errors import ReadingsError
+from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.exact import instance
 from diurnal.readings import quality
 from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
-from diurnal.readings.formats import format_of, named
-from diurnal.readings.formats.base import MICRO, Format
+from diurnal.readings.formats import FORMATS, format_of, named
+from diurnal.readings.formats.base import MICRO, Aside, Format, Rows
 from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer, keeping, open_panel
 from diurnal.readings.options import Options
@@ -158,6 +158,11 @@ def panel(
         ReadingsError: Something cannot be read as readings; nothing was written.
     """
     given = readings if isinstance(readings, Readings) else read(readings)
+    if getattr(given.format, "channel", None) == "net" and domain is None:
+        raise ReadingsError(
+            "Net readings may be negative, and the domain begins at 0 unless it is given.",
+            hint="Say domain=(-50000, 50000), or what your meters can read.",
+        )
     options = Options.of(
         period=period,
         interval=interval,
@@ -194,13 +199,34 @@ def panel(
 def _fill(stage: Stage, given: Readings) -> None:
     with Progress("Reading rows") as bar:
         for part in given.parts:
-            for rows in given.format.read(part):
+            for rows in _read(given.format, part):
                 before = len(stage)
                 stage.add(part, rows)
                 bar.advance(len(stage) - before)
             stage.flush()
     if not len(stage):
         raise given.parts[0].error("It has no rows.", hint="Check that it is the right file.")
+
+
+def _read(format_: Format, part: Part) -> Iterator[Rows | Aside]:
+    """What a format reads; a format of somebody's own may fail in ways of its own."""
+    rows, failure = format_.read(part), None
+    while failure is None:
+        try:
+            given = next(rows, None)
+        except Exception as cause:
+            if isinstance(cause, (DiurnalError, OSError, MemoryError)) or type(format_) in FORMATS.values():
+                raise
+            failure = type(cause).__name__
+        else:
+            if given is None:
+                return
+            yield given
+    # Not from what failed: its message may show what it could not read.
+    raise part.error(
+        f"The reader of the format {format_.name} failed ({failure}).",
+        hint="See where: list(format.read(part)) with dn.read(...).parts.",
+    )
 
 
 @dataclass
@@ -268,9 +294,8 @@ class _Import:
                 self._count(block)
                 yield first, block
         except DuplicateError as cause:
-            places = self._places({"": (cause.meter, cause.seconds)}, most=2)[""]
             raise ReadingsError(
-                f"{' and '.join(map(str, places))}: Two values for one meter and time.",
+                f"{' and '.join(self._duplicates(cause))}: Two values for one meter and time.",
                 hint="Correct the source, or say on_duplicate='first' or 'last'.",
             ) from None
         if not self.tally["readings"]:
@@ -305,13 +330,25 @@ class _Import:
             silent=self.tally["silent"],
             zero_days=self.tally["zero_days"],
             tenancy_changes=self._tenancy_changes(),
-            notes=(
-                str(self.given),
-                f"a row is {self.placing.minutes} minutes of {self.given.format.unit}, by the clock of "
-                f"{self.options.zone}; a reading is {self.options.minutes} minutes of {self.options.unit}, "
-                f"from {self.options.domain[0]} to {self.options.domain[1]}",
-            ),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        """What was recognised, assumed and not found."""
+        rows, options = self.given.format, self.options
+        length = "as long as it says" if self.stage.mixed else f"{self.placing.minutes} minutes"
+        notes = [
+            str(self.given),
+            f"a row is {length}, in {rows.unit}, by the clock of {rows.zone or options.zone}",
+            f"a reading is {options.minutes} minutes, in {options.unit} from {options.domain[0]} to "
+            f"{options.domain[1]}, by the clock of {options.zone}",
+        ]
+        if options.meters is not None:
+            unheard = set(options.meters.households.values()) - set(self.panel.households)
+            notes += [f"{len(unheard)} listed households have no row at all"] if unheard else []
+        if self.set_aside[quality.NEVER]:
+            notes.append("rows claim an hour that their clock skipped: if they are not zeros, it is another clock")
+        return tuple(notes)
 
     def _places(self, wanted: Mapping[str, tuple[int, int]], *, most: int) -> dict[str, list[Place]]:
         """Where in the source the rows of some meters and times stand."""
@@ -327,6 +364,19 @@ class _Import:
                 found[reason] += [self.stage.place(done + int(row)) for row in rows]
             done += len(batch)
         return found
+
+    def _duplicates(self, found: DuplicateError) -> list[str]:
+        """Where the two rows stand that contradict each other."""
+        places: list[tuple[int, int]] = []
+        done = 0
+        for batch in self.stage.spill.batches():
+            meter = self.placing.roster.meter[batch["meter"]] == found.meter
+            there = meter & (self.placing.starts(batch)[0] - self.placing.anchor == found.seconds)
+            places += [(done + int(row), int(batch["value"][row])) for row in np.flatnonzero(there)]
+            done += len(batch)
+        first = next(row for row, value in places if value == found.values[0])
+        other = next(row for row, value in places if value == found.values[1] and row != first)
+        return [str(self.stage.place(row)) for row in sorted((first, other))]
 
     def _tenancy_changes(self) -> int | None:
         if self.options.tenancies is None:
@@ -379,9 +429,10 @@ def _check_size(households: int, steps: int, n_rows: int) -> None:
 def _source(given: Readings, stage: Stage) -> dict[str, Any]:
     """What a panel was made from: its format, and a digest of its bytes or, without bytes, of its rows."""
     digest = hashlib.sha256()
-    for part in given.parts:
-        digest.update((part.digest() or "").encode())
-    if any(part.digest() is None for part in given.parts):
+    digests = [part.digest() for part in given.parts]
+    for each in digests:
+        digest.update((each or "").encode())
+    if None in digests:
         for batch in stage.spill.batches():
             digest.update(batch.tobytes())
     return {"format": given.format.name, "parts": len(given.parts), "sha256": digest.hexdigest()}

@@ -352,7 +352,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ReadingsError(f"There is no file {path.name}.", hint="Check the path.") from None
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise _damaged(path) from None
 
 

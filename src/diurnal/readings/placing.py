@@ -101,19 +101,30 @@ class Placing:
         return placed, {reason: count for reason, count in counts.items() if count}
 
     def ambiguous(self) -> list[tuple[int, int]]:
-        """Spans of the panel's clock in which a row by the source's own clock may be of either of two moments."""
-        if self.source_clock is None:
+        """Spans of the panel's clock in which a row without an offset may be of either of two moments.
+
+        By the panel's own clock the order of rows tells the two showings of an hour apart. By another clock it does
+        not; nor does it where times are ends, since the first and the second showing of an end are of rows that
+        begin in different hours.
+        """
+        before = 60 * self.minutes if self.ends else 0
+        if self.source_clock is not None:
+            return [self._shown(start - before, stop) for start, stop in self.source_clock.doubled_moments()]
+        if self.instants or not self.ends:
             return []
-        ends = np.array(self.source_clock.doubled_moments(), dtype=np.int64).reshape(-1, 2)
-        wall = self.clock.wall(ends.ravel())[0].reshape(-1, 2)
-        return [(min(pair), max(pair)) for pair in wall.tolist()]
+        return [(start - before, stop) for start, stop in self.clock.doubled()]
+
+    def _shown(self, start: int, stop: int) -> tuple[int, int]:
+        """What the panel's clock shows between two moments, from the least to the largest."""
+        wall, _ = self.clock.wall(np.arange(start, stop, 60))
+        return int(wall.min()), int(wall.max()) + 60
 
     def _never_was(self, rows: Records) -> Marks:
-        """Which rows claim a time that the source's own clock skipped."""
+        """Which rows claim a time that their clock skipped."""
         never = np.zeros(len(rows), dtype=bool)
-        if self.source_clock is not None:
+        if not self.instants:
             seconds = rows["seconds"] - (60 * self.lengths(rows) if self.ends else 0)
-            for start, stop in self.source_clock.skipped():
+            for start, stop in (self.source_clock or self.clock).skipped():
                 never |= (seconds >= start) & (seconds < stop)
         return never
 

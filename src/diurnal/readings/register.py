@@ -107,8 +107,13 @@ def calendar_list(given: str | Path | Iterable[tuple[str, str]]) -> list[tuple[i
     return spans
 
 
-def tenancy_list(given: str | Path) -> list[tuple[str, int]]:
-    """Households and when their tenancy changed. A file with the columns household and from."""
+def tenancy_list(given: str | Path | Mapping[str, str]) -> list[tuple[str, int]]:
+    """Households and when their tenancy changed. A file with the columns household and from, or a mapping."""
+    if isinstance(given, Mapping):
+        times = [(str(household), wall_seconds(time)) for household, time in given.items()]
+        if any(time is None for _, time in times):
+            raise ReadingsError("Expected a local time for each household.", hint="{'17': '2012-10-07'}")
+        return [(household, time or 0) for household, time in times]
     part, rows = _rows(given, ["household", "from"], [])
     return [(row["household"], _time(part, line, "from", row["from"]) or 0) for line, row in rows]
 

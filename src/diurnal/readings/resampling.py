@@ -96,8 +96,8 @@ class Resampled:
 class DuplicateError(Exception):
     """Two different values for one meter and time; which is for the importer to say."""
 
-    def __init__(self, meter: int, seconds: int) -> None:
-        self.meter, self.seconds = meter, seconds
+    def __init__(self, meter: int, seconds: int, values: tuple[int, int]) -> None:
+        self.meter, self.seconds, self.values = meter, seconds, values
 
 
 def resample(rows: Records, meters: Meters, rules: Rules) -> Resampled:
@@ -107,6 +107,9 @@ def resample(rows: Records, meters: Meters, rules: Rules) -> Resampled:
         DuplicateError: Two rows of one meter and time have different values, and the rules refuse that.
     """
     account = _Account()
+    if len(rules.doubled) and not rules.instants:
+        # Before anything is set aside: a blank first showing is a showing.
+        rows = _with_second_showings(rows, _key(rows, rules), rules)
     rows = _readable(rows, meters, rules, account)
     cells = _Cells.of_whole_rows(rows, len(meters), rules)
     if cells is None:
@@ -164,9 +167,6 @@ def _readable(rows: Records, meters: Meters, rules: Rules, account: _Account) ->
 def _sorted(rows: Records, rules: Rules) -> tuple[Records, Integers]:
     """The rows by meter and time, and their keys; second showings of doubled steps come after all steps."""
     key = _key(rows, rules)
-    if len(rules.doubled) and not rules.instants:
-        rows = _with_second_showings(rows, key, rules)
-        key = _key(rows, rules)
     if len(key) and not (key[1:] > key[:-1]).all():
         order = np.argsort(key, kind="stable")
         return rows[order], key[order]
@@ -212,8 +212,9 @@ def _distinct(rows: Records, key: Integers, rules: Rules, account: _Account) -> 
     spare = np.arange(len(key)) != chosen
     other = (rows["value"] != rows["value"][chosen]) | (rows["minutes"] != rows["minutes"][chosen])
     if rules.on_duplicate == "refuse" and other.any():
-        row = rows[int(np.argmax(other))]
-        raise DuplicateError(int(row["meter"]), int(row["seconds"]))
+        place = int(np.argmax(other))
+        values = int(rows["value"][chosen[place]]), int(rows["value"][place])
+        raise DuplicateError(int(rows["meter"][place]), int(rows["seconds"][place]), values)
     account.rows(quality.ANOTHER, rows, other)
     account.rows(quality.SAME, rows, spare & ~other)
     return rows[~spare], key[~spare]

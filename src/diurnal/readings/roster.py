@@ -125,21 +125,34 @@ class Roster:
 def _owners(staged: list[Key], listed: MeterList | None) -> dict[Key, str]:
     if listed is None:
         return {key: key[0] for key in staged}
-    found = {key: listed.households.get(key[1]) or listed.households.get(key[0]) for key in staged}
-    absent = sum(1 for owner in found.values() if owner is None)
+    found = {key: _listed_name(key, listed) for key in staged}
+    absent = sum(1 for name in found.values() if name is None)
     if absent:
         raise ReadingsError(
             f"{absent} of {len(found)} meters have no household in the list of meters.",
             hint="List every meter, or leave its rows out of the source.",
         )
-    return {key: str(owner) for key, owner in found.items()}
+    homes: dict[str, str] = {}
+    for (household, meter), name in found.items():
+        if name == meter and homes.setdefault(meter, household) != household:
+            raise ReadingsError(
+                "A listed meter has one name in several households of the source.",
+                hint="List the source's households instead, or give meters names of their own.",
+            )
+    return {key: listed.households[str(name)] for key, name in found.items()}
+
+
+def _listed_name(key: Key, listed: MeterList) -> str | None:
+    """Under which name a meter is listed: its own, or its household's."""
+    household, meter = key
+    return meter if meter in listed.households else household if household in listed.households else None
 
 
 def _silent(owners: Mapping[Key, str], listed: MeterList | None) -> list[tuple[str, Key]]:
     """Listed meters of these households that have no row."""
     if listed is None:
         return []
-    seen = {name for key in owners for name in key}
+    seen = {_listed_name(key, listed) for key in owners}
     there = set(owners.values())
     return [
         (owner, (owner, meter))

@@ -35,8 +35,11 @@ from diurnal.readings.spill import Spill
 ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4"), ("line", "u4")])
 """A staged row: when (as written), millionths, of which meter, how long (0: as the format says), and line."""
 
-SMALL = 1000
-"""Rows that come fewer at a time, in plain lists, are put together first."""
+SMALL, POOL = 1000, 100_000
+"""Rows that come fewer than the first at a time, as plain text, are put together until there are so many."""
+
+LONGEST_NAME = 200
+"""How many characters a name may have: Parquet keeps no statistics of very long texts."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,16 @@ class Stage:
     """Where the first of these is."""
     instants: bool | None = None
     """Whether times are moments of the world rather than the wall clock's; None before the first row."""
+    mixed: bool = False
+    """Whether rows say themselves how long they last."""
     first: int = LATEST
     last: int = EARLIEST
     _parts: list[tuple[Part, int]] = field(default_factory=list)
     """Each batch's part, and how many rows there were when it was staged."""
     _waiting: list[tuple[Part, Rows]] = field(default_factory=list)
     """Small batches of one part."""
+    _n_waiting: int = 0
+    """How many rows these have."""
 
     def __post_init__(self) -> None:
         self.spill = Spill(self.folder, ROW)
@@ -95,20 +102,22 @@ class Stage:
             self.asides[given.reason] += given.rows
             self.aside_places.setdefault(given.reason, Place(part.name, given.line, part.row_word))
             return
-        if self._waiting and (self._waiting[0][0] is not part or not _is_small(given)):
+        small = _is_small(given)
+        if self._waiting and (self._waiting[0][0] is not part or not small):
             self.flush()
-        if not _is_small(given):
+        if not small:
             _Batch(self, part, given).add()
             return
         self._waiting.append((part, given))
-        if len(self._waiting) >= 10 * SMALL:
+        self._n_waiting += len(given.time)
+        if self._n_waiting >= POOL:
             self.flush()
 
     def flush(self) -> None:
         """Stage the small batches that wait."""
         if self._waiting:
             part, rows = self._waiting[0][0], [rows for _, rows in self._waiting]
-            self._waiting = []
+            self._waiting, self._n_waiting = [], 0
             _Batch(self, part, _together(rows)).add()
 
     def place(self, row: int) -> Place:
@@ -119,30 +128,29 @@ class Stage:
 
 
 def _is_small(rows: Rows) -> bool:
-    plain = isinstance(rows.time, list) and isinstance(rows.value, list) and isinstance(rows.meter, (str, list))
+    """Whether rows are a few lines of plain text of one meter: the only ones that can be pooled without a doubt."""
     return (
-        plain
-        and len(rows.time) < SMALL
+        isinstance(rows.meter, str)
+        and isinstance(rows.line, int)
+        and isinstance(rows.time, list)
+        and isinstance(rows.value, list)
+        and len(rows.time) == len(rows.value) < SMALL
+        and all(isinstance(text, str) for text in rows.time)
+        and all(text is None or isinstance(text, str) for text in rows.value)
         and rows.household is None
+        and rows.minutes is None
         and rows.sign == 1
         and not rows.groups
-        and rows.minutes is None
     )
 
 
 def _together(batches: list[Rows]) -> Rows:
     """Small batches as one."""
-    meters = [
-        name
-        for rows in batches
-        for name in ([rows.meter] * len(rows.time) if isinstance(rows.meter, str) else rows.meter)
-    ]
-    lines = [np.arange(len(rows.time)) + rows.line if isinstance(rows.line, int) else rows.line for rows in batches]
     return Rows(
-        meter=meters,
+        meter=[rows.meter for rows in batches for _ in rows.time],
         time=[time for rows in batches for time in rows.time],
         value=[value for rows in batches for value in rows.value],
-        line=np.concatenate(lines),
+        line=np.concatenate([np.arange(len(rows.time)) + rows.line for rows in batches]),
     )
 
 
@@ -155,24 +163,57 @@ class _Batch:
     rows: Rows
 
     def add(self) -> None:
-        time = as_array(self.rows.time, 1)
-        n = len(time)
+        n = len(self.rows.time)
         if n == 0:
             return
+        time = self._column("time", self.rows.time, n)
         meter = self._meters(n)
         records = np.zeros(n, dtype=ROW)
         records["meter"] = meter
         records["seconds"] = self._seconds(time)
         records["value"] = self._values(n)
-        records["minutes"] = 0 if self.rows.minutes is None else self.rows.minutes
-        line = self.rows.line
-        records["line"] = np.arange(line, line + n) if isinstance(line, int) else line
+        records["minutes"] = 0 if self.rows.minutes is None else self._numbers("minutes", self.rows.minutes, n)
+        records["line"] = self._lines(n)
+        self.stage.mixed |= self.rows.minutes is not None
         self.stage.spill.add(records)
         self.stage._parts.append((self.part, len(self.stage)))
 
+    def _lines(self, n: int) -> Integers:
+        if np.ndim(self.rows.line) == 0:
+            return int(self.rows.line) + np.arange(n)
+        return self._numbers("line", self.rows.line, n)
+
+    def _numbers(self, name: str, column: int | Integers, n: int) -> Integers:
+        numbers = np.asarray(column, dtype=np.int64)
+        if numbers.ndim and len(numbers) != n:
+            raise self._uneven(name, len(numbers), n)
+        return np.broadcast_to(numbers, n)
+
+    def _column(self, name: str, column: object, n: int) -> pa.Array:
+        """A column with an entry for each row, whatever it is made of."""
+        try:
+            array = as_array(column, n)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            array = None
+        if array is None:
+            # Arrow's own message would show an entry.
+            raise self.part.error(
+                f"column {name}: Expected entries of one type.",
+                hint="Give text, or numbers, or times.",
+            )
+        if len(array) != n:
+            raise self._uneven(name, len(array), n)
+        return array
+
+    def _uneven(self, name: str, found: int, n: int) -> ReadingsError:
+        return self.part.error(
+            f"column {name}: Expected {n} entries, one a row, got {found}.",
+            line=int(np.min(self.rows.line)),
+            hint="Give each column of a batch as many entries as its times; a text stands for all rows.",
+        )
+
     def _error(self, row: int, column: str, expected: str, hint: str) -> ReadingsError:
-        line = self.rows.line
-        number = line + row if isinstance(line, int) else int(line[row])
+        number = int(self._lines(len(self.rows.time))[row])
         return self.part.error(f"column {column}: {expected}", line=number, hint=hint)
 
     def _seconds(self, time: pa.Array) -> Integers:
@@ -199,7 +240,7 @@ class _Batch:
         return seconds
 
     def _values(self, n: int) -> Integers:
-        column = as_array(self.rows.value, n)
+        column = self._column("value", self.rows.value, n)
         micro, wrong = micro_values(column, self.stage.format.unit)
         if wrong is not None:
             kind = "text" if is_text(column.type) else str(column.type)
@@ -229,7 +270,7 @@ class _Batch:
         return number[pairs]
 
     def _names(self, column: object, n: int, what: str) -> tuple[Integers, list[str]]:
-        array = as_array(column, n)
+        array = self._column(what, column, n)
         if not is_name(array.type):
             raise self._error(0, what, f"Expected names as text, got {array.type}.", "Cast the column to text.")
         index, texts = codes(array)
@@ -242,10 +283,11 @@ class _Batch:
                     "Expected a name, got a blank.",
                     "Name every meter, or drop the row.",
                 )
-        broken = np.array([text is not None and ("\n" in text or "\r" in text) for text in texts])
+        broken = np.array([text is not None and not _is_name_text(text) for text in texts], dtype=bool)
         if broken.any():
             row = int(np.argmax(broken[index]))
-            raise self._error(row, what, "Expected a name, got several lines.", "Check the quotes around it.")
+            expected = f"Expected a name of one line and at most {LONGEST_NAME} characters, got more."
+            raise self._error(row, what, expected, "Check the quotes around it.")
         return index, [text or "" for text in texts]
 
     def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:
@@ -264,6 +306,10 @@ class _Batch:
                     "Expected one group a household, got a second one.",
                     "A partition puts every household into exactly one group.",
                 )
+
+
+def _is_name_text(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and "\n" not in text and "\r" not in text
 
 
 def _distinct(values: Integers, bound: int) -> tuple[list[int], Integers]:

@@ -39,6 +39,11 @@ class ParquetFile(Part):
         with self._reading():
             return pq.read_schema(self.path)
 
+    def has_metadata(self, key: bytes) -> bool:
+        """Whether somebody has put facts of that name into the file."""
+        with self._reading():
+            return key in (pq.read_metadata(self.path).metadata or {})
+
     @property
     def column_names(self) -> tuple[str, ...]:
         names = self._unique(self.schema.names)
@@ -69,7 +74,7 @@ class ParquetFile(Part):
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
             raise self.error("It is no Parquet file, or damaged.", hint="Write or copy it again.") from None
 
 
@@ -83,10 +88,11 @@ class Frame(Part):
     @cached_property
     def schema(self) -> pa.Schema:
         """Its columns."""
-        reader = self._open()
-        # Kept for the first reading: some streams can be had only once.
-        self.__dict__["waiting"] = reader
-        return reader.schema
+        if isinstance(self.frame, pa.RecordBatchReader):
+            return self.frame.schema
+        # Closed at once: an open stream of a database's frame would block its connection.
+        with self._open() as reader:
+            return reader.schema
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -98,7 +104,10 @@ class Frame(Part):
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         self._check_columns(columns)
-        reader = self.__dict__.pop("waiting", None) or self._open()
+        if isinstance(self.frame, pa.RecordBatchReader) and "was read" in self.__dict__:
+            raise self.error("The stream was read before.", hint="A stream can be read once; give it anew.")
+        self.__dict__["was read"] = True
+        reader = self._open()
         first, rows = 1, _rows_at_a_time(columns)
         try:
             for batch in reader:
@@ -108,9 +117,6 @@ class Frame(Part):
                     first += part.num_rows
         except pa.ArrowException:
             raise self.error("The stream broke off.", line=first, hint="Nothing of it was taken.") from None
-        if first == 1 and "had rows" in self.__dict__:
-            raise self.error("The stream was read before.", hint="A stream can be read once; give it anew.")
-        self.__dict__["had rows"] = True
 
     def _open(self) -> pa.RecordBatchReader:
         try:

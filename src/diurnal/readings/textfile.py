@@ -128,11 +128,10 @@ class TextFile(Part):
         return Table(table.select(list(columns)).take(kept), first + kept)
 
     def _parse(self, block: bytes, first: int, names: Sequence[str]) -> pa.Table:
-        try:
+        # Arrow's own message would show the row, so nothing is raised from it.
+        with contextlib.suppress(pa.ArrowInvalid):
             return self._read_csv(block, names)
-        except pa.ArrowInvalid:
-            # Arrow's own message would show the row.
-            raise self._broken(block, first, names) from None
+        raise self._broken(block, first, names)
 
     def _broken(self, block: bytes, first: int, names: Sequence[str]) -> ReadingsError:
         """What is wrong with rows that Arrow refuses."""

@@ -6,7 +6,9 @@ Exit codes: 0 done, 1 refused and said why, 2 wrong usage. With `--json` a verb 
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -159,5 +161,22 @@ def main() -> None:
     try:
         app()
     except DiurnalError as error:
-        typer.echo(f"{error.message}\nHint: {error.hint}", err=True)
+        typer.echo(f"{error.message}\nHint: {_with_flags(error)}", err=True)
         raise SystemExit(1) from None
+
+
+FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-column"}
+"""Arguments of `read` whose flags have other names."""
+
+
+def _with_flags(error: DiurnalError) -> str:
+    """A hint that speaks of arguments, as one that speaks of flags."""
+    names = inspect.signature(read).parameters.keys() | inspect.signature(make_panel).parameters.keys()
+    names |= {"household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel"}
+
+    def flag(found: re.Match[str]) -> str:
+        name = found[1]
+        is_panel_s = error.message.startswith("Expected unit=") and "Wh or kWh" in error.message
+        return f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')} "
+
+    return re.sub(rf"\b({'|'.join(sorted(names))})=", flag, error.hint)

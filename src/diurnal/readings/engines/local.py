@@ -72,7 +72,7 @@ def sort(
             try:
                 return first, resample(rows, roster.meters(first, stop), rules).moved(before)
             except DuplicateError as cause:
-                raise DuplicateError(cause.meter + before, cause.seconds) from None
+                raise DuplicateError(cause.meter + before, cause.seconds, cause.values) from None
 
         with Progress("Making readings", len(bounds)) as bar:
             for result in in_order(block, range(len(bounds))):

@@ -14,6 +14,7 @@ from diurnal.readings.formats.nem12 import Nem12
 from diurnal.readings.formats.umass import UMass
 from diurnal.readings.formats.wide import Wide
 from diurnal.readings.part import Part
+from diurnal.readings.tables import ParquetFile
 
 FORMATS: dict[str, type[Format]] = {each.name: each for each in (Ausgrid, Nem12, GreenButton, UMass, Long, Wide)}
 """By name, in the order in which `auto` asks them: the particular before the general."""
@@ -31,6 +32,8 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
         return format.settle(parts[0]), "as you say"
     if format != "auto":
         return named(format, options).settle(parts[0]), "as you say"
+    if isinstance(parts[0], ParquetFile) and parts[0].has_metadata(b"diurnal"):
+        raise parts[0].error("It is a kept panel already.", hint="Open it with dn.open_panel(path).")
     refused: ReadingsError | None = None
     for kind in FORMATS.values():
         if not set(options) <= set(kind.__dataclass_fields__):
@@ -50,7 +53,8 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
         raise refused
     raise parts[0].error(
         f"It is of no format known here ({', '.join(FORMATS)}).",
-        hint="Say format='long' with household=, time=, value= and unit=, or give a format of your own.",
+        hint="Say format='long' with household=, time=, value= and unit=, or give a format of your own. "
+        "A frame's index needs a name: frame.reset_index().",
     )
 
 
