@@ -3,8 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 
 from diurnal import Budget, Curator, Grid, Panel, Plan
+from diurnal.errors import ReadingsError
+from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
+from diurnal.readings.stage import Stage
 
 ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
 """A budget that never refuses, for tests of something else."""
@@ -87,3 +91,24 @@ def log_mass(mechanism, v):
         return log_l2(v, mechanism.rate)
     scale = 1 / mechanism.rate
     return log_laplace(v, scale) if mechanism.basis.noise == "laplace" else log_gaussian(v, scale)
+
+
+def staged(form, part):
+    """Everything a part gives, with Stage's own checks: {(household, meter): {seconds: millionths}}, and asides."""
+    stage, found = Stage(None, form), {}
+    with stage.spill:
+        for rows in form.read(part):
+            stage.add(part, rows)
+            if isinstance(rows, Rows):
+                values = rows.sign * micro_values(as_array(rows.value, len(rows.time)), form.unit)[0]
+                names = zip(rows.household.to_pylist(), rows.meter.to_pylist(), strict=True)
+                for name, time, value in zip(names, rows.time.tolist(), values.tolist(), strict=True):
+                    found.setdefault(name, {})[time] = None if value == BLANK else value
+    return found, stage.asides
+
+
+def refusal(form, part):
+    """What is said of a part that cannot be read."""
+    with pytest.raises(ReadingsError) as caught:
+        staged(form, part)
+    return caught.value.message

@@ -14,11 +14,10 @@ The way through the house, each room knowing only the ones before it:
                diurnal.study.paper
 
 Example:
-    >>> import numpy as np
     >>> import diurnal as dn
-    >>> readings = np.random.default_rng(1).integers(0, 900, size=(48 * 20, 40))
-    >>> panel = dn.Panel.from_array(readings)
-    >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 1000), history=10)
+    >>> from diurnal.study.town import Town
+    >>> panel = Town(homes=40, days=20).panel()
+    >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 8000), history=10, grid=panel.grid)
     >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10))
     >>> len(stream.report(panel.after(10)))
     480

@@ -3,8 +3,10 @@
 import collections
 import itertools
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -34,6 +36,17 @@ def frame(rows, **more):
 def half_hours(n, value=0.5, home="a", start=START, minutes=30):
     """So many rows of one home."""
     return [(home, start + timedelta(minutes=minutes * i), value) for i in range(n)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given(dn.Format):
+    """A format that reads what it was given."""
+
+    name: ClassVar[str] = "given"
+    batches: tuple = ()
+
+    def read(self, part):
+        yield from self.batches
 
 
 def make(rows, *, minutes=30, zone="UTC", **options):
@@ -790,13 +803,6 @@ def test_batches_of_uneven_columns_are_refused():
     """A batch whose columns have different lengths is refused; nothing slides from one household to another."""
     times = [str(START + timedelta(minutes=30 * i)) for i in range(3)]
 
-    class Uneven(dn.Format):
-        name = "uneven"
-        batches: tuple = ()
-
-        def read(self, part):
-            yield from self.batches
-
     for batches in (
         (
             dn.Rows(meter="a", time=times, value=["1", "2"], line=1),
@@ -807,21 +813,13 @@ def test_batches_of_uneven_columns_are_refused():
         (dn.Rows(meter="a", time=times, value=["1"] * 3, line=np.array([1, 2])),),
         (dn.Rows(meter="a", time=times, value=["1"] * 3, line=1, minutes=np.array([30])),),
     ):
-        Uneven.batches = batches
         with pytest.raises(ReadingsError, match=r"Expected 3 entries, one a row"):
-            dn.panel(dn.read(frame(half_hours(1)), format=Uneven(minutes=30)), zone="UTC")
+            dn.panel(dn.read(frame(half_hours(1)), format=Given(minutes=30, batches=batches)), zone="UTC")
 
 
 def test_batches_of_mixed_types_show_nothing():
     """Entries of several types, numbers too large for Arrow and mixed offsets are errors that show no entry."""
     time = str(START)
-
-    class Mixed(dn.Format):
-        name = "mixed"
-        batches: tuple = ()
-
-        def read(self, part):
-            yield from self.batches
 
     for batches in (
         (dn.Rows(meter="a", time=[time], value=[0.7, "0.2512345"], line=1),),
@@ -837,9 +835,8 @@ def test_batches_of_mixed_types_show_nothing():
             dn.Rows(meter="a", time=[f"{time}+10:00"], value=["1"], line=2),
         ),
     ):
-        Mixed.batches = batches
         with pytest.raises(ReadingsError) as error:
-            dn.panel(dn.read(frame(half_hours(1)), format=Mixed(minutes=30)), zone="UTC")
+            dn.panel(dn.read(frame(half_hours(1)), format=Given(minutes=30, batches=batches)), zone="UTC")
         assert "secret" not in str(error.value)
         assert "0.2512345" not in str(error.value)
 
@@ -889,3 +886,34 @@ def test_another_clock_inside_a_doubled_hour_of_the_panel():
     homes = dn.read(frame(rows), minutes=30, zone="America/New_York")
     panel = dn.panel(homes, zone="America/Chicago", fold="mean", anchor="2012-11-04T00:00")
     assert {0, 1, 2, 3} <= panel.calendar
+
+
+def test_nothing_private_is_in_a_repr():
+    """What holds readings or names on the way of an import shows none of them in its repr."""
+    from diurnal.readings.part import Table
+    from diurnal.readings.register import meter_list
+    from diurnal.readings.roster import Roster
+    from diurnal.readings.stage import Stage
+
+    rows = half_hours(48, 0.7654321, "secret-home")
+    homes = dn.read(frame(rows), minutes=30)
+    panel = dn.panel(homes, zone="UTC", unit="Wh")
+    stage = Stage(None, homes.format)
+    with stage.spill:
+        for batch in homes.format.read(homes.parts[0]):
+            stage.add(homes.parts[0], batch)
+            shown = [batch, stage]
+        shown += [
+            panel,
+            panel.data,
+            panel.quality,
+            next(panel.blocks()),
+            homes,
+            homes.parts[0],
+            Table(frame(rows), 1),
+        ]
+        shown += [Roster.of(stage.meters), meter_list({"secret-home": "secret-home"})]
+    for each in shown:
+        for text in (repr(each), str(each)):
+            assert "secret-home" not in text, type(each)
+            assert "765" not in text, type(each)

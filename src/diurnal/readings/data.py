@@ -45,7 +45,7 @@ class Data(Protocol):
         """Runs of columns in order, each small enough for memory; read when asked."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arrays:
     """Readings in memory."""
 

@@ -125,7 +125,7 @@ def panel(
     on_duplicate: OnDuplicate = "refuse",
     meters: str | Path | Mapping[str, str] | None = None,
     groups: str | Path | Mapping[str, Mapping[str, str]] | None = None,
-    tenancies: str | Path | None = None,
+    tenancies: str | Path | Mapping[str, str] | None = None,
     out: str | Path | None = None,
 ) -> Panel:
     """Make a panel of readings: whole numbers on a regular grid, a column a household.
@@ -148,7 +148,7 @@ def panel(
         meters: Which household each meter belongs to: a file with the columns meter and household (and from and
             until where meters change), or a mapping.
         groups: A file with the columns household and one for each partition, or a mapping of mappings.
-        tenancies: A file with the columns household and from: when tenants changed.
+        tenancies: A file with the columns household and from, or a mapping: when tenants changed.
         out: A Parquet file to keep the panel in, readable by any tool; in memory unless given.
 
     Returns:
@@ -229,7 +229,7 @@ def _read(format_: Format, part: Part) -> Iterator[Rows | Aside]:
     )
 
 
-@dataclass
+@dataclass(repr=False)
 class _Import:
     """An import whose rows are staged, so that roster, grid and rules are known."""
 

@@ -28,6 +28,7 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.data import Arrays, Data, Integers, Marks
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
 from diurnal.readings.quality import Quality
 
 VERSION = 1
@@ -108,10 +109,12 @@ class KeptData:
         readings = np.zeros((self.n_steps, len(wanted)), dtype=np.int64)
         present = np.zeros(readings.shape, dtype=bool)
         done = 0
-        for number, columns in parts:
-            arrays, places = self._read(number, columns), order[done : done + len(columns)]
-            readings[:, places], present[:, places] = arrays.readings, arrays.present
-            done += len(columns)
+        with Progress("Loading homes", len(wanted)) as bar:
+            for number, columns in parts:
+                arrays, places = self._read(number, columns), order[done : done + len(columns)]
+                readings[:, places], present[:, places] = arrays.readings, arrays.present
+                done += len(columns)
+                bar.advance(len(columns))
         return Arrays(readings, present)
 
     def _read(self, number: int, columns: Integers) -> Arrays:
@@ -319,9 +322,14 @@ def save_panel(panel: Panel, path: str | Path) -> Panel:
     path = Path(path).resolve()
     if panel.n_steps == 0:
         raise ReadingsError("The panel has no steps to keep.", hint="Keep one that has.")
-    with keeping(path) as partial, Writer(partial, panel, panel.n_steps) as writer:
+    with (
+        keeping(path) as partial,
+        Writer(partial, panel, panel.n_steps) as writer,
+        Progress("Keeping homes", panel.n_households) as bar,
+    ):
         for place, data in panel.data.pieces():
             writer.write(place.start, data.readings.T, data.present.T)
+            bar.advance(place.stop - place.start)
         writer.finish(panel.quality, source=None)
     return open_panel(path)
 

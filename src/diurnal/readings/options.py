@@ -74,7 +74,7 @@ class Options:
         on_duplicate: OnDuplicate,
         meters: str | Path | Mapping[str, str] | None,
         groups: str | Path | Mapping[str, Mapping[str, str]] | None,
-        tenancies: str | Path | None,
+        tenancies: str | Path | Mapping[str, str] | None,
     ) -> Options:
         """What the user said, read and checked.
 

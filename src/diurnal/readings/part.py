@@ -18,7 +18,7 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Some rows of a part, by column."""
 
@@ -82,7 +82,16 @@ class Part(ABC):
         return ReadingsError(f"{place}: {message}", hint=hint)
 
 
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+@dataclass(frozen=True)
+class FilePart(Part):
+    """A part that is a file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    def digest(self) -> str:
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()

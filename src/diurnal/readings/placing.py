@@ -11,6 +11,7 @@ from diurnal.readings import quality
 from diurnal.readings.clock import DAY, Clock
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.options import Options
+from diurnal.readings.progress import Progress
 from diurnal.readings.resampling import PLACED
 from diurnal.readings.roster import FOREVER, Roster
 from diurnal.readings.spill import Records
@@ -150,18 +151,22 @@ def _row_minutes(stage: Stage, step: int) -> int:
 def _smallest_gap(stage: Stage) -> int | None:
     """The smallest step between two times, in seconds; None if there is only one time."""
     times = np.zeros(0, dtype=np.int64)
-    for batch in stage.spill.batches():
-        times = np.union1d(times, batch["seconds"])
+    with Progress("Looking at times", len(stage)) as bar:
+        for batch in stage.spill.batches():
+            times = np.union1d(times, batch["seconds"])
+            bar.advance(len(batch))
     return int(np.diff(times).min()) if len(times) > 1 else None
 
 
 def _extent(stage: Stage, placing: Placing) -> tuple[int, int]:
     """When the first row starts and the last one ends, by the panel's clock."""
     first, last = [], []
-    for batch in stage.spill.batches():
-        wall = placing.starts(batch)[0]
-        first.append(int(wall.min()))
-        last.append(int((wall + 60 * placing.lengths(batch)).max()))
+    with Progress("Looking at times", len(stage)) as bar:
+        for batch in stage.spill.batches():
+            wall = placing.starts(batch)[0]
+            first.append(int(wall.min()))
+            last.append(int((wall + 60 * placing.lengths(batch)).max()))
+            bar.advance(len(batch))
     return min(first), max(last)
 
 

@@ -27,7 +27,7 @@ class Span:
     until: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeterList:
     """Which household each meter belongs to, and for how long."""
 

@@ -76,7 +76,7 @@ class Meters:
         return len(self.since)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Resampled:
     """The readings of some households, a row a household and a column a step, and what became of their rows."""
 
@@ -220,7 +220,7 @@ def _distinct(rows: Records, key: Integers, rules: Rules, account: _Account) -> 
     return rows[~spare], key[~spare]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Cells:
     """A cell is a meter at a step; the second showings of doubled steps are columns of their own, at the end."""
 

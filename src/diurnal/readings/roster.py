@@ -22,7 +22,7 @@ Key = tuple[str, str]
 """The household and the meter as a source names them."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Roster:
     """The households in order, and where each meter goes."""
 

@@ -54,7 +54,7 @@ class Place:
         return f"{self.part}, {self.word} {self.line}"
 
 
-@dataclass
+@dataclass(repr=False)
 class Stage:
     """The rows of a source as integers."""
 
@@ -154,7 +154,7 @@ def _together(batches: list[Rows]) -> Rows:
     )
 
 
-@dataclass
+@dataclass(repr=False)
 class _Batch:
     """One batch of rows on its way into the stage."""
 

@@ -13,25 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diurnal.readings.part import Part, Table, file_digest
+from diurnal.readings.part import FilePart, Part, Table
 
 BATCH_CELLS = 1 << 21
 """How many values of a table are read at a time."""
 
 
 @dataclass(frozen=True)
-class ParquetFile(Part):
+class ParquetFile(FilePart):
     """A Parquet file, with the columns that its folders name (`suburb=Hill/`)."""
 
-    path: Path
     partitions: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.path.name
-
-    def digest(self) -> str:
-        return file_digest(self.path)
 
     @cached_property
     def schema(self) -> pa.Schema:

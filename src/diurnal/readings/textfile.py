@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.part import Part, Table, file_digest
+from diurnal.readings.part import FilePart, Table
 
 BLOCK_BYTES = 4 << 20
 """How much text is parsed at a time."""
@@ -34,18 +33,10 @@ _ENCODING = "Save the file as UTF-8 text."
 
 
 @dataclass(frozen=True)
-class TextFile(Part):
+class TextFile(FilePart):
     """A file of text, UTF-8, plain or gzip."""
 
-    path: Path
     row_word = "line"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.path.name
-
-    def digest(self) -> str:
-        return file_digest(self.path)
 
     @cached_property
     def head(self) -> tuple[str, ...]:

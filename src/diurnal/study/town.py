@@ -25,6 +25,7 @@ from diurnal.readings.data import Integers, Marks
 from diurnal.readings.formats.base import Channel
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
 from diurnal.study.sky import Floats, Random, Sky, persistent
 
 SUPPLY = 14_400
@@ -136,9 +137,11 @@ class Town:
     def _block(self, numbers: range) -> Panel:
         shape = (self.days * self.grid.slots, len(numbers))
         readings, present = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=bool)
-        for column, number in enumerate(numbers):
-            readings[:, column] = self._readings(number)
-            present[:, column] = _present(self, _generator(self.seed, "gaps", number))
+        with Progress("Making up homes", len(numbers)) as bar:
+            for column, number in enumerate(numbers):
+                readings[:, column] = self._readings(number)
+                present[:, column] = _present(self, _generator(self.seed, "gaps", number))
+                bar.advance(1)
         return Panel.from_array(
             readings,
             present=present,

@@ -5,11 +5,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import support
 from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.formats.base import BLANK, Aside, Rows, as_array, micro_values
+from diurnal.readings.formats.base import Aside
 from diurnal.readings.formats.greenbutton import GreenButton
-from diurnal.readings.stage import Stage
 from diurnal.readings.tables import Frame
 from diurnal.readings.textfile import TextFile
 
@@ -62,24 +62,11 @@ def simple(tmp_path, *readings, **fields):
 
 
 def staged(part, **options):
-    """Everything a feed gives, with Stage's own checks: {(household, meter): {seconds: millionths}}, and asides."""
-    form = GreenButton(**options)
-    stage, found = Stage(None, form), {}
-    with stage.spill:
-        for rows in form.read(part):
-            stage.add(part, rows)
-            if isinstance(rows, Rows):
-                values = rows.sign * micro_values(as_array(rows.value, len(rows.time)), form.unit)[0]
-                names = zip(rows.household.to_pylist(), rows.meter.to_pylist(), strict=True)
-                for name, time, value in zip(names, rows.time.tolist(), values.tolist(), strict=True):
-                    found.setdefault(name, {})[time] = None if value == BLANK else value
-    return found, stage.asides
+    return support.staged(GreenButton(**options), part)
 
 
 def refusal(part, **options):
-    with pytest.raises(ReadingsError) as caught:
-        staged(part, **options)
-    return caught.value.message
+    return support.refusal(GreenButton(**options), part)
 
 
 def test_readings_are_moments_of_the_world(tmp_path):

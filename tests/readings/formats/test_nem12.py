@@ -4,11 +4,11 @@ import random
 import numpy as np
 import pytest
 
+import support
 from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.formats.base import BLANK, Aside, Rows, as_array, micro_values
+from diurnal.readings.formats.base import Aside
 from diurnal.readings.formats.nem12 import Nem12
-from diurnal.readings.stage import Stage
 from diurnal.readings.tables import Frame
 from diurnal.readings.textfile import TextFile
 
@@ -38,24 +38,11 @@ def read(part, **options):
 
 
 def staged(part, **options):
-    """Everything a file gives, with Stage's own checks: {(household, meter): {seconds: millionths}}, and asides."""
-    form = Nem12(**options)
-    stage, found = Stage(None, form), {}
-    with stage.spill:
-        for rows in form.read(part):
-            stage.add(part, rows)
-            if isinstance(rows, Rows):
-                values = rows.sign * micro_values(as_array(rows.value, len(rows.time)), form.unit)[0]
-                names = zip(rows.household.to_pylist(), rows.meter.to_pylist(), strict=True)
-                for name, time, value in zip(names, rows.time.tolist(), values.tolist(), strict=True):
-                    found.setdefault(name, {})[time] = None if value == BLANK else value
-    return found, stage.asides
+    return support.staged(Nem12(**options), part)
 
 
 def refusal(part, **options):
-    with pytest.raises(ReadingsError) as caught:
-        staged(part, **options)
-    return caught.value.message
+    return support.refusal(Nem12(**options), part)
 
 
 def test_a_day_begins_at_market_midnight(tmp_path):

@@ -2,6 +2,9 @@
 
 Rows come in any order. One pass puts them into buckets of whole households in a nameless file; then each bucket,
 small enough for memory, is resampled on its own. Memory depends on the bucket's size, not on the number of rows.
+
+The design had DuckDB number the households. Arrow's own dictionaries do that while a file is read, and were faster
+(docs/performance.md has both in one run), so DuckDB is a peer in tests and benchmarks, and not a part.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import pyarrow as pa
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
-from diurnal.readings.formats.text import blocks, csv_writer, decimals
+from diurnal.readings.formats.text import blocks, check_signs, csv_writer, decimals
 from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
 from diurnal.readings.textfile import TextFile
@@ -93,9 +93,10 @@ class Ausgrid(Format):
         )
 
     def write(self, panel: Panel, path: Path) -> None:
-        if panel.grid.minutes != 30 or panel.first_step % 48 or panel.n_steps % 48 or self.channel == "net":
+        check_signs(panel, self.channel)
+        if panel.grid.minutes != 30 or panel.first_step % 48 or panel.n_steps % 48:
             raise ReadingsError(
-                "Expected whole days of half hours of one category for an Ausgrid file.",
+                "Expected whole days of half hours for an Ausgrid file.",
                 hint="Write it as 'long' or 'wide'.",
             )
         with csv_writer(path) as writer:
@@ -106,11 +107,15 @@ class Ausgrid(Format):
                     self._write_home(writer, block, column)
 
     def _write_home(self, writer: Any, panel: Panel, column: int) -> None:
-        category = "GG" if self.channel == "generation" else "GC"
-        texts = decimals(panel.readings[:, column], panel.present[:, column], panel.grid.unit, "kWh")
-        for day in range(0, len(texts), 48):
-            date = panel.grid.wall(panel.first_step + day).strftime("%d/%m/%Y")
-            writer.writerow([panel.households[column], "", "", category, date, *texts[day : day + 48]])
+        """A row a day and category; of net readings, what is positive is consumed and what is not generated."""
+        categories = {"consumption": {"GC": 1}, "generation": {"GG": 1}, "net": {"GC": 1, "GG": -1}}[self.channel]
+        readings, present = panel.readings[:, column], panel.present[:, column]
+        for category, sign in categories.items():
+            values = np.maximum(sign * readings, 0) if self.channel == "net" else readings
+            texts = decimals(values, present, panel.grid.unit, "kWh")
+            for day in range(0, len(texts), 48):
+                date = panel.grid.wall(panel.first_step + day).strftime("%d/%m/%Y")
+                writer.writerow([panel.households[column], "", "", category, date, *texts[day : day + 48]])
 
 
 def _is_header(part: TextFile, line: str) -> bool:

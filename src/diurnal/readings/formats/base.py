@@ -54,7 +54,7 @@ Column: TypeAlias = Any
 """A text, or a list or an array with an entry for each row."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Rows:
     """Some rows of a part, as a format reads them. A text stands for every row, a column has one entry a row."""
 
