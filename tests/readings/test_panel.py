@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,11 @@ def test_more_cycles_than_there_are_is_an_error():
     """first(k) beyond the panel raises, and says how many cycles there are."""
     with pytest.raises(ReadingsError, match="between 0 and 12"):
         support.town().first(13)
+
+
+def test_a_domain_that_somebody_says_is_not_believed():
+    """Readings in memory are held against a domain whatever the panel's own says; the bound is enforced."""
+    panel = replace(Panel.from_array([[5, 900]], grid=Grid(slots=1)), domain=(0, 10))
+    kept, outside = panel.within(0, 100)
+    assert outside == 1
+    assert kept.present.tolist() == [[True, False]]

@@ -273,7 +273,9 @@ class Panel:
 
     def within(self, low: int, high: int) -> tuple[Panel, int]:
         """The panel with readings outside a domain set aside as missing, and how many these are."""
-        if self.domain is not None and low <= self.domain[0] and self.domain[1] <= high:
+        # A file was checked when it was opened; what lies in memory is looked at, whatever somebody says about it.
+        checked = None if isinstance(self.data, Arrays) else self.domain
+        if checked is not None and low <= checked[0] and checked[1] <= high:
             return self, 0
         if self.n_steps == 0 or (low <= self.readings.min() and self.readings.max() <= high):
             return self, 0
