@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench power clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
 	@echo "make test    every test"
 	@echo "make check   style, types and the one-way rule"
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
+	@echo "make power   how often the check speaks; writes docs/power.md"
 
 demo: $(VENV)/core
 	$(BIN)/python examples/demo.py
@@ -25,6 +26,9 @@ check: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks
+
+power: $(VENV)/dev
+	$(BIN)/python -m benchmarks.power
 
 clean:
 	rm -rf $(VENV)

@@ -4,12 +4,16 @@ The way through the house, each room knowing only the ones before it:
 
     readings   any layout of meter data becomes integers on a regular grid, a column a household
                read, panel, write, open_panel, save_panel; Panel, Grid, Shape, Quality; Format, Rows
+    check      are they almost periodic, and with which period? For the custodian's eyes
+               check; Verdict, Thresholds, Drift, private_drift; Private, public
     promise    what is asked, bounded, hidden and promised
                Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
     planning   all of it as plain data, its error predicted before anything is spent
-               Plan, Reference, predict, choose, explain, epsilon_for
+               Plan, Reference, predict, choose, explain, epsilon_for, trade
     curator    start once, report each step once, for ever
                Curator, Stream, Report
+    show       tables, charts, the command line
+               whatever can be drawn has .draw("file.svg")
     study      beside the way: the paper as it is printed
                diurnal.study.paper
 
@@ -18,11 +22,16 @@ Example:
     >>> from diurnal.study.town import Town
     >>> panel = Town(homes=40, days=20).panel()
     >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 8000), history=10, grid=panel.grid)
-    >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10))
+    >>> verdict = dn.check(panel)
+    >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge=verdict.digest)
     >>> len(stream.report(panel.after(10)))
     480
 """
 
+from diurnal.check.drift import Drift, private_drift
+
+# The function takes the name of its room, as its users expect; import what is in the room with `from`.
+from diurnal.check.verdict import Thresholds, Verdict, check
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
@@ -36,6 +45,8 @@ from diurnal.planning.planner import (
 )
 from diurnal.planning.prediction import Prediction
 from diurnal.planning.reference import Reference, public_reference
+from diurnal.planning.trade import Trades, trade
+from diurnal.private import Private, public
 from diurnal.promise.body import Body, Ellipsoid
 from diurnal.promise.budget import Budget
 from diurnal.promise.guarantee import Guarantee
@@ -47,6 +58,7 @@ from diurnal.readings.importing import Readings, panel, read, write
 from diurnal.readings.kept import open_panel, save_panel
 from diurnal.readings.panel import Panel, Shape
 from diurnal.readings.quality import Quality
+from diurnal.show import charts as _charts  # noqa: F401  hangs up how results are drawn
 
 __version__ = "0.1.0"
 
@@ -56,6 +68,7 @@ __all__ = [
     "Body",
     "Budget",
     "Curator",
+    "Drift",
     "Ellipsoid",
     "Format",
     "Grid",
@@ -65,6 +78,7 @@ __all__ = [
     "Panel",
     "Plan",
     "Prediction",
+    "Private",
     "Quality",
     "Readings",
     "Reference",
@@ -74,7 +88,11 @@ __all__ = [
     "Share",
     "Stream",
     "Sum",
+    "Thresholds",
+    "Trades",
+    "Verdict",
     "Weighted",
+    "check",
     "choose",
     "epsilon_for",
     "explain",
@@ -82,8 +100,11 @@ __all__ = [
     "open_panel",
     "panel",
     "predict",
+    "private_drift",
+    "public",
     "public_reference",
     "read",
     "save_panel",
+    "trade",
     "write",
 ]

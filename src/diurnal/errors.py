@@ -12,6 +12,8 @@
         ├── DifferencingError          too few households would share a published sum
         ├── OverlapError               plans that may not speak about the same steps
         ├── PopulationError            another grid, period or domain than the store's
+        ├── AcknowledgeError           nobody has said to have read the verdict on these readings
+        ├── PrivateError               what was computed on private data was about to be made public
         └── StreamError                an unknown or stopped stream
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
@@ -100,6 +102,14 @@ class OverlapError(RefusedError):
 
 class PopulationError(RefusedError):
     """One store is one population: one grid, one period, one domain, one channel."""
+
+
+class AcknowledgeError(RefusedError):
+    """Nobody has said to have read the verdict on these readings (`dn.check`)."""
+
+
+class PrivateError(RefusedError):
+    """What was computed on private data was about to be made public."""
 
 
 class StreamError(RefusedError):

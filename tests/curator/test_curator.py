@@ -62,8 +62,8 @@ def test_started_again_it_is_the_same_stream(name):
     panel = support.town()
     one = support.plan_for(panel, **LEVELS[name])
     curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
-    first = curator.start(one, history=panel.first(one.history)).report(panel)
-    again = curator.start(one, history=panel.first(one.history))
+    first = curator.start(one, history=panel.first(one.history), acknowledge="untested").report(panel)
+    again = curator.start(one, history=panel.first(one.history), acknowledge="untested")
     assert again.report(panel) == first
     assert len(curator.streams()) == 1
 
@@ -172,7 +172,9 @@ def test_calendar_steps_are_never_reported():
     """Steps on the history's calendar, or on that of any readings given later, have no row, then or afterwards."""
     panel = support.town()
     history = dn.Panel.from_array(panel.readings, grid=panel.grid, calendar=[2, 30])
-    stream = dn.Curator.in_memory(support.ROOMY).start(support.plan_for(panel), history=history.first(4))
+    stream = dn.Curator.in_memory(support.ROOMY).start(
+        support.plan_for(panel), history=history.first(4), acknowledge="untested"
+    )
     later = dn.Panel.from_array(panel.readings, grid=panel.grid, calendar=[41])
     steps = {row.step for row in stream.report(later)}
     assert {29, 31, 40} <= steps
@@ -336,7 +338,7 @@ def test_many_threads_see_one_stream():
     seen = []
 
     def work():
-        seen.append(curator.start(one, history=panel.first(4)).report(panel))
+        seen.append(curator.start(one, history=panel.first(4), acknowledge="untested").report(panel))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -371,7 +373,7 @@ def test_a_plan_that_does_not_fit_starts_nothing(kind, break_it, monkeypatch):
     panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
     curator = dn.Curator.in_memory(support.ROOMY)
     with pytest.raises(kind, match="Hint:"):
-        curator.start(*break_it(panel, support.plan_for(panel)))
+        curator.start(*break_it(panel, support.plan_for(panel)), acknowledge="untested")
     assert curator.streams() == []
 
 
@@ -400,9 +402,9 @@ def test_auto_is_chosen_at_the_start():
     panel = support.town()
     one = support.plan_for(panel, mechanism="auto")
     curator = dn.Curator.in_memory(dn.Budget())
-    stream = curator.start(one, history=panel.first(4))
+    stream = curator.start(one, history=panel.first(4), acknowledge="untested")
     assert stream.plan.mechanism == "cube"
-    assert curator.start(one, history=panel.first(4)).report(panel) == stream.report(panel)
+    assert curator.start(one, history=panel.first(4), acknowledge="untested").report(panel) == stream.report(panel)
     assert "epsilon = 1" in str(stream.guarantee)
 
 

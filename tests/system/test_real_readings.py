@@ -14,20 +14,6 @@ import diurnal as dn
 from diurnal.readings import quality
 
 
-def correlations(panel, cycles):
-    """Maximum and median of abs(c_kl) (theory 2), a missing reading taken as the profile's."""
-    slots = panel.grid.slots
-    part = panel.first(cycles)
-    readings, present = (array.reshape(cycles, slots, -1) for array in (part.readings, part.present))
-    profile = np.where(present, readings, 0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-    moves = np.where(present, readings - profile, 0.0)
-    moves = (moves - moves.mean(axis=2, keepdims=True)).reshape(cycles, -1)
-    gram = moves @ moves.T
-    size = np.sqrt(np.diag(gram))
-    values = np.abs(gram / np.outer(size, size))[np.triu_indices(cycles, 1)]
-    return values.max(), np.median(values)
-
-
 @pytest.fixture(scope="module")
 def ausgrid_files(data_folder):
     return sorted(Path(data_folder("ausgrid")).glob("*.csv.gz"))
@@ -89,13 +75,6 @@ def test_generation_and_net(ausgrid_files):
     assert (parts[2].readings < 0).any()
 
 
-def test_ausgrid_has_the_papers_correlations(three_years):
-    """The last year gives the coefficients of theory 2, for days and for weeks."""
-    year = three_years.between(731 * 48, 1096 * 48)
-    assert correlations(year, 365) == pytest.approx((0.4962, 0.1272), abs=5e-5)
-    assert correlations(year.with_period("7d"), 52) == pytest.approx((0.3349, 0.1391), abs=5e-5)
-
-
 def count_umass(folder):
     """Half hours of each apartment in Wh: the mean of the rows present, each as long as to its neighbour."""
     readings = {}
@@ -128,16 +107,6 @@ def test_umass_imports_whole(data_folder):
     assert int(panel.readings.sum()) == sum(readings.values())
     homes = {home: sum(value for (name, _), value in readings.items() if name == home) for home in panel.households}
     assert dict(zip(panel.households, panel.readings.sum(axis=0).tolist(), strict=True)) == homes
-
-
-def test_umass_has_the_papers_correlations(data_folder):
-    """The 46 complete apartments give the coefficients of theory 2; there the doubled hour is a mean."""
-    panel = dn.panel(Path(data_folder("umass", "2015")), fold="mean")
-    late = [home for i, home in enumerate(panel.households) if not panel.present[:48, i].any()]
-    panel = panel.without(late)
-    assert panel.n_households == 46
-    assert correlations(panel, 365) == pytest.approx((0.5496, 0.0968), abs=5e-5)
-    assert correlations(panel.with_period("7d"), 52) == pytest.approx((0.4234, 0.106), abs=3e-4)
 
 
 def test_scottish_homes_import_whole(data_folder):

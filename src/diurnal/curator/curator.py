@@ -1,7 +1,7 @@
 """Curator: starts plans, each once, behind guard and budget.
 
     curator = Curator.in_memory(budget=Budget(pattern="1", strong="1"))
-    stream = curator.start(plan, history=panel.first(91))
+    stream = curator.start(plan, history=panel.first(91), acknowledge=dn.check(panel).digest)
     rows = stream.report(panel.after(91))
 
 `start` is the only place where the pattern budget is used: it releases the noisy profile G (theory 4.2).
@@ -52,7 +52,7 @@ class Curator:
         instance(chosen, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
         return cls(MemoryStore(chosen))
 
-    def start(self, plan: Plan, history: Panel) -> Stream:
+    def start(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> Stream:
         """Start a plan, or find it started.
 
         Every check comes first; then the noisy profile is drawn and the budget spent, at once. Started
@@ -61,10 +61,13 @@ class Curator:
         Args:
             plan: What to report and what to promise. A mechanism left to `auto` is chosen here.
             history: The complete cycles to make profiles from; of no cycles at level `cycle`.
+            acknowledge: The digest of the verdict on these homes and this period, which says that somebody has
+                read it; "untested" where there is too little data for one. Not wanted at level `cycle`, which
+                assumes nothing, nor of a stream that has been started before.
 
         Raises:
             InputError: Plan and history do not fit each other.
-            RefusedError: The guard or the budget says no.
+            RefusedError: The guard or the budget says no, or nobody has read the verdict.
         """
         instance(plan, Plan, "plan", hint="Make one with Plan(...).")
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
@@ -75,6 +78,7 @@ class Curator:
                 if started.plan.with_(calendar=bound.calendar) == bound:
                     self._store.close_steps(history.calendar)
                     return Stream(self._store, started.key)
+            guard.check_acknowledged(bound, history, acknowledge)
             history = history.closing(self._store.calendar())
             record, others = _prepare(bound, history), self._store.records()
             guard.check_population(record, others)

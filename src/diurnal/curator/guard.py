@@ -1,5 +1,6 @@
 """Guard: what a curator refuses, before anything is drawn (theory 4.5 and 4.6).
 
+- `check_acknowledged`: somebody has read the verdict on the assumption that a pattern's promise rests on.
 - `check_population`: one store is one grid, one period, one domain and one channel.
 - `check_groups`: groups that are large enough.
 - `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
@@ -21,9 +22,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from diurnal.check.verdict import UNTESTED, subject
 from diurnal.curator.report import Report
 from diurnal.curator.store import Store, StreamRecord
 from diurnal.errors import (
+    AcknowledgeError,
     BudgetError,
     DifferencingError,
     OverlapError,
@@ -31,12 +34,30 @@ from diurnal.errors import (
     PopulationError,
 )
 from diurnal.exact import text
+from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms, variation_sums
 from diurnal.readings.panel import Panel
 
 _LossOf = Callable[[StreamRecord], Loss]
+
+
+def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
+    """Refuse a plan with a pattern layer unless somebody says to have read the verdict on these homes."""
+    if plan.level == "cycle" or digest == UNTESTED:
+        return
+    if digest is None:
+        raise AcknowledgeError(
+            "The promise protects what repeats, and nobody has said to have read whether these readings do.",
+            hint="Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest); with too little data "
+            f"for a verdict, acknowledge={UNTESTED!r}.",
+        )
+    if not isinstance(digest, str) or digest.partition("-")[0] != subject(history):
+        raise AcknowledgeError(
+            "What is acknowledged is no verdict on these households and this period.",
+            hint="Check a panel of the plan's own roster and grid, and give its verdict's digest.",
+        )
 
 
 def check_population(record: StreamRecord, others: Sequence[StreamRecord]) -> None:

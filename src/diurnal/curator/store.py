@@ -22,6 +22,7 @@ import numpy as np
 from diurnal.curator.report import Report
 from diurnal.errors import StreamError
 from diurnal.planning.plan import Plan
+from diurnal.private import Private
 from diurnal.promise.budget import Budget
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
@@ -42,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StreamRecord:
+class StreamRecord(Private):
     """A started plan."""
 
     plan: Plan
@@ -96,7 +97,7 @@ class StreamRecord:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldCycle:
+class HeldCycle(Private):
     """Readings of a cycle that reports when it is complete. Private."""
 
     readings: Integers = field(repr=False)

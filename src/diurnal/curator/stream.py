@@ -9,12 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from diurnal.check.drift import Drift, drift
 from diurnal.curator import guard
 from diurnal.curator.report import Form, Report, total
 from diurnal.curator.store import Group, HeldCycle, Store, StreamRecord
 from diurnal.errors import ReadingsError, StreamError
 from diurnal.exact import instance
 from diurnal.planning.plan import Plan
+from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.promise.mechanisms import Mechanism
 from diurnal.promise.query import CountingQuery
@@ -108,6 +110,28 @@ class Stream:
             self._close_cycles(record, before=before)
             rows = [self._store.rows(self._key, each) for each in steps]
         return [row for each in rows for step in sorted(each) for row in each[step]]
+
+    def drift(self, *, window: int = 28, threshold: float = 0.3) -> dict[str, Drift]:
+        """How far the pattern has moved, by group, from released rows alone: public, and free (theory 6.7).
+
+        In pattern mode reports are held against the noisy profile, else against the first reported cycles.
+
+        Args:
+            window: How many cycles are averaged; whole weeks, so that weekends do not look like a move.
+            threshold: From which move on there is an alarm, as a share of the level.
+        """
+        with self._store.transaction():
+            record, last = self._record(), self._store.last_step(self._key)
+            steps = range(record.first_step, record.first_step if last is None else last + 1)
+            rows = self._store.rows(self._key, steps)
+        profiles = None
+        if record.plan.level == "pattern":
+            sizes = {group.name: record.plan.query.denominator(group.size) for group in record.groups}
+            profiles = {
+                name: [value / sizes[name] for value in profile] for name, profile in self.noisy_profile.items()
+            }
+        released = [row for step in sorted(rows) for row in rows[step]]
+        return public(drift(released, record.plan.grid, profiles, window=window, threshold=threshold))
 
     def total(self, reports: Iterable[Report]) -> list[Report]:
         """The whole roster's rows from the rows of its groups, for free."""

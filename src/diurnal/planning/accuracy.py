@@ -19,9 +19,9 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import SPANS, Errors, Row
 from diurnal.promise.budget import zcdp_for
 from diurnal.promise.mechanisms import Mechanism
-from diurnal.promise.mechanisms.base import Floats
 from diurnal.promise.query import Sum, Weighted
 from diurnal.readings import kernels
+from diurnal.readings.data import Floats
 from diurnal.readings.panel import Panel
 
 SPLIT_DELTA = Fraction(1, 10**6)

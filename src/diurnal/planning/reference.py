@@ -13,7 +13,7 @@ import numpy as np
 from diurnal.errors import BodyError, PlanError
 from diurnal.exact import Number, instance, positive, text
 from diurnal.promise.body import Body
-from diurnal.promise.mechanisms.base import Floats
+from diurnal.readings.data import Floats
 from diurnal.readings.panel import Panel
 
 

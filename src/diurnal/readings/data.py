@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.exact import instance
+from diurnal.private import Private
 from diurnal.readings import quality
 from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
@@ -45,7 +46,7 @@ from diurnal.readings.stage import Place, Stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readings:
+class Readings(Private):
     """A source of readings and how it is read; no row is read before a panel is made of it."""
 
     parts: tuple[Part, ...] = field(repr=False)

@@ -127,8 +127,11 @@ class KeptData:
         shape = (self.sizes[number], self.steps)
         if len(column) != shape[0] * shape[1]:
             raise _damaged(self.path)
-        present = column.is_valid().to_numpy(zero_copy_only=False).reshape(shape)
-        readings = column.fill_null(0).to_numpy(zero_copy_only=False).reshape(shape)
+        # Most blocks are complete, and need no unpacking of marks bit by bit.
+        whole = column.null_count == 0
+        marks = np.ones(shape, dtype=bool) if whole else column.is_valid().to_numpy(zero_copy_only=False)
+        readings = (column if whole else column.fill_null(0)).to_numpy(zero_copy_only=whole).reshape(shape)
+        present = marks.reshape(shape)
         rows = slice(*self.window)
         if len(columns) < shape[0]:
             inside = columns - sum(self.sizes[:number])

@@ -16,12 +16,18 @@ from typing import Literal
 import numpy as np
 
 from diurnal.errors import LimitError, ReadingsError
-from diurnal.readings.data import Integers, Marks
+from diurnal.readings.data import Floats, Integers, Marks
 
 Statistic = Literal["mean", "base-load"]
 
+GRAM_TILE = 1 << 19
+"""How many readings a product of matrices takes at a time: some 4 MB of floats."""
+
 TILE = 1 << 16
 """How many readings are worked on at a time: as many as stay in a core's cache."""
+
+EXACT = 1 << 53
+"""Up to where every whole number is a float64, so that sums of products below it are exact."""
 
 LIMIT = 1 << 62
 """What no sum may reach; half of what 64 bits hold, so that a difference of two sums fits too."""
@@ -246,3 +252,88 @@ def indicator_sums(
             for index in range(n_cells):
                 counts[row, index, which] += np.add.reduceat(cell == index, inner, dtype=np.int64)
     return counts
+
+
+def moves(readings: Integers, present: Marks, *, slots: int, cycles: Integers) -> Floats:
+    """What each household uses in some cycles beyond its own mean over these: whole numbers, held as floats.
+
+    Args:
+        readings: A row a step, a column a household, from the first slot of a cycle on.
+        present: Where there is a reading; a missing one does not move.
+        slots: The length of a cycle.
+        cycles: Which cycles; the mean is the floor mean of what is present in these.
+
+    Returns:
+        By cycle, slot and household. In memory cycles are apart from each other, and within one whatever is next to
+        each other in `readings` still is.
+    """
+    n = readings.shape[1]
+    values, marks = (array.reshape(-1, slots, n) for array in (readings, present))
+    if len(cycles) < len(values):
+        values, marks = values[cycles], marks[cycles]
+    complete = bool(marks.all())
+    count = len(cycles) if complete else np.maximum(marks.sum(axis=0, dtype=np.int64), 1)
+    # A missing reading is 0, so that it adds nothing.
+    profile = values.sum(axis=0) // count
+    by_household = values.strides[1] < values.strides[2]
+    shape = (len(cycles), n, slots) if by_household else (len(cycles), slots, n)
+    result = np.empty(shape).transpose(0, 2, 1) if by_household else np.empty(shape)
+    np.subtract(values, profile, out=result, dtype=np.int64, casting="unsafe")
+    if not complete:
+        result *= marks
+    return result
+
+
+def gram(readings: Integers, present: Marks, *, slots: int, cycles: Integers) -> tuple[Integers, Integers]:
+    """Sums over households of their moves in each cycle, and of the products of their moves in every two cycles.
+
+    The arguments are those of `moves`.
+
+    Returns:
+        The sums, with a row a cycle and a column a slot; and the products' sums, with a row and a column a cycle.
+
+    Raises:
+        LimitError: The products could leave 64 bits, or are no exact floats.
+    """
+    n, k = readings.shape[1], len(cycles)
+    total = np.zeros((k, slots), dtype=np.int64), np.zeros((k, k), dtype=np.int64)
+    width = max(1, GRAM_TILE // (k * slots))
+    for start in range(0, n, width):
+        run = slice(start, start + width)
+        block = moves(readings[:, run], present[:, run], slots=slots, cycles=cycles)
+        flat = (block if block.flags.c_contiguous else block.transpose(0, 2, 1)).reshape(k, -1)
+        total = add_grams(total, (block.sum(axis=2).astype(np.int64), _products(flat)))
+    return total
+
+
+def _products(rows: Floats) -> Integers:
+    """The products of rows of whole numbers, exact.
+
+    No sum of products, nor a part of it, is larger than the largest row's own; so if those are well below 2^53,
+    every float in between was a whole number.
+    """
+    products = rows @ rows.T
+    if products.diagonal().max() < EXACT // 2:
+        return products.astype(np.int64)
+    half = rows.shape[1] // 2
+    if not half:
+        raise LimitError(
+            "Variations are too large to multiply exactly.", hint="Use a coarser unit, kWh instead of Wh."
+        )
+    left, right = (np.ascontiguousarray(part) for part in (rows[:, :half], rows[:, half:]))
+    return _within_limits(_products(left) + _products(right))
+
+
+def add_grams(left: tuple[Integers, Integers], right: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    """What `gram` finds in two blocks together."""
+    return left[0] + right[0], _within_limits(left[1] + right[1])
+
+
+def _within_limits(products: Integers) -> Integers:
+    # Each of the two that were added was below half of 64 bits, so a sum that is not shows as such.
+    if products.diagonal().max(initial=0) >= LIMIT:
+        raise LimitError(
+            "Sums of products of variations could leave 64 bits.",
+            hint="Use a coarser unit, kWh instead of Wh, or fewer households.",
+        )
+    return products

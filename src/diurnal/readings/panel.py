@@ -23,6 +23,7 @@ import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance, whole
+from diurnal.private import Private
 from diurnal.readings.data import Arrays, Data, Integers, Marks
 from diurnal.readings.grid import Grid, slots_of
 from diurnal.readings.quality import Quality
@@ -55,7 +56,7 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Panel:
+class Panel(Private):
     """Readings of a roster on a grid. Make one with `dn.panel`, `Panel.open` or `Panel.from_array`.
 
     Its repr shows the grid and no reading or name: a panel is private.
@@ -233,7 +234,7 @@ class Panel:
                 "Expected names of some households of the roster, got others, or all of them.",
                 hint="See panel.households.",
             )
-        return self._columns(np.array(kept))
+        return self.columns(np.array(kept))
 
     def select(self, **groups: str | Iterable[str]) -> Panel:
         """The households of some groups, for example `panel.select(suburb=["Hill", "Lake"])`."""
@@ -250,7 +251,7 @@ class Panel:
             chosen &= np.isin(np.arange(self.n_households), np.concatenate([members[name] for name in wanted]))
         if not chosen.any():
             raise ReadingsError("No household is in all of these groups.", hint="Choose groups that overlap.")
-        return self._columns(np.flatnonzero(chosen))
+        return self.columns(np.flatnonzero(chosen))
 
     def blocks(self) -> Iterator[Panel]:
         """The panel piece by piece, in the roster's order: panels of whole households, each read when asked."""
@@ -296,7 +297,8 @@ class Panel:
     def _rows(self, start: int, stop: int) -> Panel:
         return replace(self, data=self.data.rows(start, stop), first_step=self.first_step + start)
 
-    def _columns(self, places: Integers) -> Panel:
+    def columns(self, places: Integers) -> Panel:
+        """Some of the households, by their places in the roster."""
         return self._of(self.data.columns(places), places)
 
     def _of(self, data: Data, places: Integers) -> Panel:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from diurnal.private import Private, PrivateDict
 from diurnal.readings.data import Integers, Marks
 
 BLANK = "blank"
@@ -29,7 +30,7 @@ NEVER = "at an hour that never was"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quality:
+class Quality(Private):
     """An import's account: every row was kept or set aside for one of the reasons."""
 
     rows: int
@@ -66,9 +67,9 @@ class Quality:
     def __post_init__(self) -> None:
         assert self.rows == self.kept + sum(self.set_aside.values()), "every row is kept or set aside"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+    def to_json(self) -> PrivateDict:
+        """Plain data, still private."""
+        return PrivateDict({name: _plain(getattr(self, name)) for name in self.__dataclass_fields__})
 
     def table(self) -> str:
         """The account as a table of text."""

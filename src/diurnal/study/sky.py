@@ -14,11 +14,9 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
-from diurnal.readings.data import Marks
+from diurnal.readings.data import Floats, Marks
 
-Floats = npt.NDArray[np.float64]
 Random = np.random.Generator
 
 SCHOOL_HOLIDAYS = ("01-01 01-27", "04-08 04-22", "07-01 07-16", "09-24 10-09", "12-20 12-31")

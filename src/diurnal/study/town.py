@@ -21,12 +21,12 @@ import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
-from diurnal.readings.data import Integers, Marks
+from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.formats.base import Channel
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
-from diurnal.study.sky import Floats, Random, Sky, persistent
+from diurnal.study.sky import Random, Sky, persistent
 
 SUPPLY = 14_400
 """Watts that no home draws more than: 60 A at 240 V."""

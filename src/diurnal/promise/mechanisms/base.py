@@ -17,13 +17,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
-from diurnal.readings.data import Integers
-
-Floats = npt.NDArray[np.float64]
+from diurnal.readings.data import Floats, Integers
 
 
 class Mechanism(ABC):

@@ -19,9 +19,9 @@ from diurnal.exact import sqrt_up_fraction, whole
 from diurnal.promise import noise
 from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shrink
 from diurnal.promise.budget import Loss, zcdp_for
-from diurnal.promise.mechanisms.base import Floats, Mechanism
+from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.promise.mechanisms.laplace import laplace_variance
-from diurnal.readings.data import Integers
+from diurnal.readings.data import Floats, Integers
 
 LARGEST_Q, SMALLEST_Q = 16, 8
 

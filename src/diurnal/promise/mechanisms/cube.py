@@ -12,7 +12,8 @@ import numpy as np
 from diurnal.promise import noise
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
-from diurnal.promise.mechanisms.base import Floats, SlotMechanism
+from diurnal.promise.mechanisms.base import SlotMechanism
+from diurnal.readings.data import Floats
 
 LEAST_SCALE = 2
 """Totals are multiplied until D_inf/epsilon is at least T/2: then a third of the proposals or more are taken."""

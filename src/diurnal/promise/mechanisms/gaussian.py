@@ -10,7 +10,8 @@ from diurnal.exact import sqrt_up_fraction
 from diurnal.promise import noise
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss, zcdp_for
-from diurnal.promise.mechanisms.base import Floats, SlotMechanism
+from diurnal.promise.mechanisms.base import SlotMechanism
+from diurnal.readings.data import Floats
 
 
 class Gaussian(SlotMechanism):

@@ -10,7 +10,8 @@ from typing import ClassVar
 from diurnal.promise import noise
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
-from diurnal.promise.mechanisms.base import Floats, SlotMechanism
+from diurnal.promise.mechanisms.base import SlotMechanism
+from diurnal.readings.data import Floats
 
 
 class Laplace(SlotMechanism):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from diurnal.readings.panel import Panel
 from diurnal.readings.placing import Placing
@@ -83,14 +84,23 @@ def sort(
                 yield result
 
 
-def fold(kernel: Callable[[Panel], Result], panel: Panel, add: Callable[[Result, Result], Result]) -> Result:
+def fold(
+    kernel: Callable[[Panel], Result],
+    panel: Panel,
+    add: Callable[[Result, Result], Result],
+    *,
+    label: str = "Adding up",
+) -> Result:
     """What a kernel finds in the blocks of a panel, added up in the blocks' order.
+
+    Threads go over blocks, and a product of matrices within one has a thread to itself: the two together would be
+    in each other's way.
 
     Raises:
         ValueError: The panel has no households.
     """
     total: Result | None = None
-    with Progress("Adding up", panel.n_households) as bar:
+    with threadpool_limits(1, user_api="blas"), Progress(label, panel.n_households) as bar:
         for result, households in in_order(lambda block: (kernel(block), block.n_households), panel.blocks()):
             total = result if total is None else add(total, result)
             bar.advance(households)

@@ -1,0 +1,190 @@
+"""Nonlinear: what cycles have in common beyond correlation, by distance correlation on sampled pairs.
+
+Correlation sees one kind of dependence. A household whose days swing widely today and tomorrow, now up and now
+down, has none; its distance correlation (Székely and Rizzo, 2013) does not vanish. Two questions are asked of each
+pair of cycles: whether the variations of households go together as they are, and whether they still do once each
+household's own size, which is the same every day, is taken out.
+
+Taking away a household's mean, or its size, from both cycles would tie them to each other. So all other cycles are
+cut into two halves at random, and each cycle of a pair is held against the mean and the size of its own half: if
+cycles have nothing in common, nor have the two blocks then, exactly.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from diurnal.check.cycles import Cycles, moves, sample
+from diurnal.check.evidence import false_discovery
+from diurnal.errors import ReadingsError
+from diurnal.private import Private
+from diurnal.readings.data import Floats
+from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
+
+PAIRS = 240
+"""How many pairs of cycles are looked at."""
+
+HOUSEHOLDS = 300
+"""Over how many households, at most."""
+
+FEWEST = 6
+"""How many cycles must count, for two halves to have a mean each."""
+
+LEAST_HOUSEHOLDS = 10
+"""How many households there must be for the statistic's distribution to hold."""
+
+STRENGTHS = (0.1, 0.2, 0.4, 0.8)
+"""Planted dependence: by how much a cycle's size follows the other's, from the smallest household to the
+largest."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Nonlinear(Private):
+    """What distance correlation finds."""
+
+    n_households: int
+    """Over how many households."""
+    n_pairs: int
+    """How many pairs of cycles were looked at."""
+    p: Floats = field(repr=False)
+    """The p-value of each pair, variations as they are."""
+    p_scaled: Floats = field(repr=False)
+    """The p-value of each pair, each household's own size taken out."""
+    power: tuple[tuple[float, float], ...]
+    """Of planted dependence, its strength and the share of pairs in which it is found at 5 %."""
+
+    def significant(self, level: float = 0.05) -> float:
+        """The share of pairs below a level, as they are: about the level itself if there is nothing."""
+        return float(np.mean(self.p < level))
+
+    def significant_scaled(self, level: float = 0.05) -> float:
+        """The same with each household's own size taken out."""
+        return float(np.mean(self.p_scaled < level))
+
+    def discovered(self, level: float = 0.05) -> float:
+        """The share of pairs found with control of the false discovery rate, sizes taken out."""
+        return float(np.mean(false_discovery(self.p_scaled) < level))
+
+
+def available() -> bool:
+    """Whether the library that does it is installed."""
+    return importlib.util.find_spec("dcor") is not None
+
+
+def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, pairs: int = PAIRS) -> Nonlinear:
+    """Look at sampled pairs of cycles for dependence of any kind, and show how much would have been found.
+
+    Args:
+        panel: Private readings; of a large panel a sample of households is looked at.
+        cycles: Which cycles count.
+        rng: For the samples and what is planted; it reaches no release.
+        pairs: How many pairs.
+
+    Raises:
+        ReadingsError: There are too few cycles or households.
+    """
+    if len(cycles) < FEWEST or panel.n_households < LEAST_HOUSEHOLDS:
+        raise ReadingsError(
+            f"Not testable beyond correlation: {len(cycles)} cycles count, of {panel.n_households} households.",
+            hint=f"It takes {FEWEST} cycles and {LEAST_HOUSEHOLDS} households.",
+        )
+    halves = _Halves(moves(sample(panel, HOUSEHOLDS, rng), cycles), rng)
+    chosen = halves.pairs(pairs)
+    raw, scaled = _Blocks(halves.block), _Blocks(halves.scaled)
+    with Progress("Looking beyond correlation", 2 * len(chosen) + len(STRENGTHS) * len(chosen)) as bar:
+        p, p_scaled = (_p_values(blocks, chosen, bar) for blocks in (raw, scaled))
+        power = tuple(
+            (strength, float(np.mean([_planted(halves, pair, strength, rng, bar) < 0.05 for pair in chosen])))
+            for strength in STRENGTHS
+        )
+    return Nonlinear(n_households=halves.n, n_pairs=len(chosen), p=p, p_scaled=p_scaled, power=power)
+
+
+class _Halves:
+    """Variations, each cycle against the mean and the size of its own half of the others."""
+
+    def __init__(self, variations: Floats, rng: np.random.Generator) -> None:
+        self.n, k, _ = variations.shape
+        self._moves = variations
+        self._half = rng.permutation(np.arange(k) % 2)
+        self._rng = rng
+        self._sums = [variations[:, self._half == half].sum(axis=1) for half in (0, 1)]
+        own = np.einsum("jks,jks->jk", variations, variations)
+        self._own = own
+        self._squares = [own[:, self._half == half].sum(axis=1) for half in (0, 1)]
+
+    def pairs(self, wanted: int) -> list[tuple[int, int]]:
+        """Pairs of cycles, one of each half, drawn without replacement."""
+        first, second = (np.flatnonzero(self._half == half) for half in (0, 1))
+        picked = self._rng.choice(len(first) * len(second), min(wanted, len(first) * len(second)), replace=False)
+        return [(int(first[at // len(second)]), int(second[at % len(second)])) for at in picked]
+
+    def block(self, cycle: int) -> Floats:
+        half = self._half[cycle]
+        rest = np.count_nonzero(self._half == half) - 1
+        mean = (self._sums[half] - self._moves[:, cycle]) / rest
+        block: Floats = self._moves[:, cycle] - mean
+        return block
+
+    def scaled(self, cycle: int) -> Floats:
+        half = self._half[cycle]
+        size = np.sqrt(np.maximum(self._squares[half] - self._own[:, cycle], np.finfo(float).tiny))
+        # A household that never moves in the other cycles has no size to be measured by.
+        return np.where(size[:, None] > 1e-3, self.block(cycle) / np.maximum(size[:, None], 1e-3), 0.0)
+
+
+class _Blocks:
+    """Centred distances between households in a cycle, made once each."""
+
+    def __init__(self, block: Callable[[int], Floats]) -> None:
+        self.centred = cache(lambda cycle: _centred(block(cycle)))
+
+
+def _centred(block: Floats) -> Floats:
+    import dcor
+    from scipy.spatial.distance import pdist, squareform
+
+    found: Floats = dcor.u_centered(squareform(pdist(block)))
+    return found
+
+
+def _p_value(left: Floats, right: Floats) -> float:
+    """The t-test of distance correlation, for many dimensions (Székely and Rizzo, 2013)."""
+    import dcor
+    from scipy.stats import t
+
+    n = len(left)
+    scale = dcor.u_product(left, left) * dcor.u_product(right, right)
+    if scale <= 0:
+        return 1.0
+    coefficient = min(float(dcor.u_product(left, right) / np.sqrt(scale)), 1 - 1e-12)
+    freedom = n * (n - 3) / 2 - 1
+    return float(t.sf(np.sqrt(freedom) * coefficient / np.sqrt(1 - coefficient**2), freedom))
+
+
+def _p_values(blocks: _Blocks, pairs: Sequence[tuple[int, int]], bar: Progress) -> Floats:
+    found = np.empty(len(pairs))
+    for at, (k, l) in enumerate(pairs):  # noqa: E741
+        found[at] = _p_value(blocks.centred(k), blocks.centred(l))
+        bar.advance(1)
+    return found
+
+
+def _planted(
+    halves: _Halves, pair: tuple[int, int], strength: float, rng: np.random.Generator, bar: Progress
+) -> float:
+    """The p-value of a pair into which dependence without correlation was planted.
+
+    Households of the second cycle are shuffled, which takes away whatever there was; then each is made larger or
+    smaller, by so much, as its partner in the first is large or small.
+    """
+    first, second = halves.scaled(pair[0]), rng.permutation(halves.scaled(pair[1]))
+    rank = np.argsort(np.argsort(np.einsum("js,js->j", first, first))) / max(1, halves.n - 1)
+    bar.advance(1)
+    return _p_value(_centred(first), _centred(second * (1 + strength * (2 * rank - 1))[:, None]))

@@ -1,0 +1,63 @@
+"""Picture: results that can be drawn.
+
+How that is done is the business of `show`, which hangs its painters up here.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from diurnal.errors import InputError
+
+Painter = Callable[[Any, str], bytes]
+"""Makes a picture of a result, in a format."""
+
+FORMATS = ("svg", "png")
+
+_PAINTERS: dict[type, Mapping[str, Painter]] = {}
+
+
+def hang(kind: type, painters: Mapping[str, Painter]) -> None:
+    """Say how results of a kind are drawn; the first of the charts is the one drawn unless another is named."""
+    _PAINTERS[kind] = painters
+
+
+class Pictured:
+    """A result that prints as a table, draws itself and shows both in a notebook."""
+
+    def draw(self, path: str | Path, chart: str | None = None) -> Path:
+        """Draw into a file, SVG or PNG by its ending.
+
+        Args:
+            path: Where to.
+            chart: Which of its charts; all on one sheet, or the only one, unless given.
+
+        Raises:
+            InputError: Another ending, a chart there is none of, or no matplotlib.
+        """
+        path = Path(path)
+        drawn = self.picture(path.suffix.lstrip(".").lower(), chart)
+        path.write_bytes(drawn)
+        return path
+
+    def picture(self, format: str = "svg", chart: str | None = None) -> bytes:  # noqa: A002
+        """The drawing itself, as SVG or PNG."""
+        if format not in FORMATS:
+            raise InputError(f"Expected a picture as SVG or PNG, got {format!r}.", hint="For example 'check.svg'.")
+        painters = next(_PAINTERS[kind] for kind in type(self).__mro__ if kind in _PAINTERS)
+        name = next(iter(painters)) if chart is None else chart
+        if name not in painters:
+            raise InputError(f"There is no chart {chart!r} of this.", hint=f"There are {', '.join(painters)}.")
+        return painters[name](self, format)
+
+    def _repr_html_(self) -> str:
+        table = f"<pre>{html.escape(str(self))}</pre>"
+        try:
+            drawn = base64.b64encode(self.picture("svg")).decode()
+        except InputError:
+            return table
+        return f'{table}<img src="data:image/svg+xml;base64,{drawn}" alt="{html.escape(type(self).__name__)}">'

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from diurnal.check import evidence as module
+from diurnal.check.correlation import correlations
+from diurnal.check.cycles import count, moves
+from diurnal.check.evidence import evidence, false_discovery
+from diurnal.errors import ReadingsError
+from diurnal.study.planted import planted
+
+SHAPES = [
+    {"homes": 20, "cycles": 10, "slots": 4, "noise": "normal"},
+    {"homes": 60, "cycles": 20, "slots": 12, "noise": "skewed"},
+    {"homes": 200, "cycles": 12, "slots": 24, "noise": "heavy"},
+    {"homes": 80, "cycles": 30, "slots": 6, "noise": "skewed", "unequal": True},
+]
+
+
+def look(panel, seed=0):
+    return evidence(panel, count(panel), rng=np.random.default_rng(seed))
+
+
+def test_z_is_that_of_section_seven_counted_naively():
+    """For every pair, z agrees with theory 7 written out household by household."""
+    panel = planted("memory", 0.3, homes=12, cycles=7, slots=3)
+    w = moves(panel, count(panel))
+    w = w - w.mean(axis=0)
+    n, k = 12, 7
+    expected = []
+    for a in range(k):
+        for b in range(a + 1, k):
+            shares = []
+            for j in range(n):
+                g = [[float(np.dot(w[j, p], w[j, q])) for q in range(k)] for p in range(k)]
+                whole = sum(g[p][p] for p in range(k)) / (1 - 1 / k)
+                s = [(g[p][p] - whole / k**2) / (1 - 2 / k) for p in range(k)]
+                shares.append(g[a][b] + (s[a] + s[b]) / k - whole / k**2)
+            expected.append(sum(shares) / np.sqrt(sum(share**2 for share in shares)))
+    np.testing.assert_allclose(look(panel).z, expected, rtol=1e-9)
+
+
+def test_tiles_of_any_size_give_the_same(monkeypatch):
+    """How many cycles are compared at a time changes nothing."""
+    panel = planted("season", 0.2, homes=25, cycles=30, slots=4)
+    whole = look(panel)
+    monkeypatch.setattr(module, "TILE", 7)
+    cut = look(panel)
+    np.testing.assert_allclose(cut.z, whole.z)
+    assert (cut.p_largest, cut.p_share) == (whole.p_largest, whole.p_share)
+    assert cut.bound == pytest.approx(whole.bound)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape.values())))
+def test_where_there_is_nothing_it_keeps_its_level(shape):
+    """On 200 panels without anything in common 2 to 7 % of pairs are significant at 5 %, and all pairs together are
+    found to be more than chance in at most 8 % of panels (binomially, 5 % pass that nearly always).
+    """
+    found = [look(planted(seed=seed, **shape), seed) for seed in range(200)]
+    assert 0.02 < np.mean([each.significant() for each in found]) < 0.07
+    assert np.mean([each.p_all < 0.05 for each in found]) <= 0.08
+    assert np.mean([each.discovered() > 0 for each in found]) <= 0.08
+
+
+def test_without_the_correction_it_would_not(monkeypatch):
+    """The same test without theory 7's correction rejects most pairs where there is nothing: the level can fail."""
+
+    class Uncorrected(module._Shares):
+        def __init__(self, variations):
+            super().__init__(variations)
+            self._each, self._whole = np.zeros_like(self._each), np.zeros_like(self._whole)
+
+    panel = planted(homes=200, cycles=10, slots=24)
+    assert look(panel).significant() < 0.15
+    monkeypatch.setattr(module, "_Shares", Uncorrected)
+    assert look(panel).significant() > 0.5
+
+
+@pytest.mark.parametrize(("kind", "strength"), [("weekday", 0.5), ("memory", 0.25), ("season", 0.3)])
+def test_what_is_planted_is_found(kind, strength):
+    """A weekday habit, memory of a day, and a season are each found in at least 9 of 10 panels of 100 homes."""
+    found = [look(planted(kind, strength, homes=100, seed=seed), seed).p_all < 0.05 for seed in range(20)]
+    assert np.mean(found) >= 0.9
+
+
+def test_the_bound_holds_for_the_population():
+    """In at least 90 of 100 samples of homes the 95 % bound lies above the population's largest coefficient."""
+    truth = 0.4  # of neighbouring days, under memory of 0.4
+    bounds = [
+        look(planted("memory", truth, homes=80, cycles=20, slots=8, seed=seed), seed).bound for seed in range(100)
+    ]
+    assert np.mean(np.array(bounds) > truth) >= 0.9
+    assert np.median(bounds) < 0.75
+
+
+def test_the_false_discovery_rate_is_that_of_scipy():
+    """Adjusted p-values agree with SciPy's for Benjamini and Yekutieli."""
+    p = np.random.default_rng(1).uniform(size=500) ** 3
+    np.testing.assert_allclose(false_discovery(p), stats.false_discovery_control(p, method="by"))
+
+
+def test_a_large_panel_is_sampled(monkeypatch):
+    """Of more homes than fit, a sample is weighed, and the result says of how many."""
+    monkeypatch.setattr(module, "READINGS", 1)
+    panel = planted("season", 0.5, homes=300, cycles=8, slots=4)
+    found = look(panel)
+    assert found.n_households == 200
+    assert len(found.z) == len(correlations(panel).pairs)
+
+
+def test_one_seed_has_one_answer():
+    """The same panel and seed give the same evidence to the last bit."""
+    panel = planted("season", 0.2, homes=50, cycles=12, slots=4)
+    one, two = look(panel), look(panel)
+    assert np.array_equal(one.z, two.z)
+    assert (one.p_all, one.bound) == (two.p_all, two.bound)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    """A confidence outside (0, 1) is refused."""
+    panel = planted(homes=5, cycles=4, slots=2)
+    with pytest.raises(ReadingsError, match="confidence"):
+        evidence(panel, count(panel), rng=np.random.default_rng(0), confidence=confidence)

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+import diurnal as dn
+from diurnal.check import nonlinear as module
+from diurnal.check.cycles import count
+from diurnal.check.evidence import evidence
+from diurnal.check.nonlinear import nonlinear
+from diurnal.errors import ReadingsError
+from diurnal.study.planted import planted
+
+
+def look(panel, seed=0):
+    return nonlinear(panel, count(panel), rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize("noise", ["normal", "skewed"])
+def test_where_there_is_nothing_it_keeps_its_level(noise, unequal):
+    """Without anything in common about 5 % of pairs are significant at 5 %; of homes of unequal size too, once
+    their size is taken out.
+    """
+    found = [
+        look(planted(homes=80, cycles=16, slots=12, noise=noise, unequal=unequal, seed=seed), seed)
+        for seed in range(12)
+    ]
+    assert 0.01 < np.mean([each.significant_scaled() for each in found]) < 0.11
+    if not unequal:
+        assert 0.01 < np.mean([each.significant() for each in found]) < 0.11
+
+
+def test_homes_of_unequal_size_have_their_size_in_common():
+    """As they are, the days of homes of unequal size go together: the size is the same every day."""
+    assert look(planted(homes=80, cycles=16, slots=12, unequal=True)).significant() > 0.9
+
+
+def test_it_sees_what_correlation_does_not():
+    """Wide days that follow wide days have no correlation, and distance correlation finds them."""
+    panel = planted("swing", 0.8, homes=200, cycles=14, slots=12, noise="normal")
+    found = look(panel)
+    assert found.significant() > 0.8
+    assert found.significant_scaled() > 0.3
+    sure = evidence(panel, count(panel), rng=np.random.default_rng(0))
+    assert sure.significant() < 0.1
+
+
+def test_its_power_is_shown_and_grows():
+    """What is planted is found the more often the stronger it is, and more often among more homes."""
+    few, many = (look(planted(homes=homes, cycles=16, slots=12)) for homes in (30, 250))
+    for found in (few, many):
+        shares = [share for _, share in found.power]
+        assert shares == sorted(shares) or max(np.diff(shares)) > 0 > min(np.diff(shares)) > -0.1
+    assert many.power[-1][1] > 0.9
+    assert sum(share for _, share in many.power) > sum(share for _, share in few.power)
+
+
+def test_at_least_200_pairs_are_looked_at():
+    """A panel with enough cycles has at least 200 pairs sampled, no pair twice."""
+    assert look(planted(homes=20, cycles=40, slots=4)).n_pairs >= 200
+    assert look(planted(homes=20, cycles=8, slots=4)).n_pairs == 16
+
+
+def test_the_p_value_is_that_of_dcor():
+    """The p-value agrees with dcor's own t-test."""
+    import dcor
+
+    rng = np.random.default_rng(1)
+    left = rng.standard_normal((40, 6))
+    right = left**2 + rng.standard_normal((40, 6))
+    ours = module._p_value(module._centred(left), module._centred(right))
+    assert ours == pytest.approx(dcor.independence.distance_correlation_t_test(left, right).pvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [{"homes": 5}, {"cycles": 5}])
+def test_too_little_is_said(shape):
+    """Too few homes or cycles are refused here, and a verdict says why it did not look."""
+    panel = planted(**{"homes": 30, "cycles": 12, "slots": 4, **shape})
+    with pytest.raises(ReadingsError, match="Not testable beyond correlation"):
+        look(panel)
+    verdict = dn.check(panel)
+    assert verdict.nonlinear is None
+    assert "not looked at" in str(verdict)
+
+
+def test_without_the_library_the_rest_goes_on(monkeypatch):
+    """Where dcor is not installed a verdict is given, and says what to install."""
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    verdict = dn.check(planted(homes=30, cycles=12, slots=4))
+    assert verdict.nonlinear is None
+    assert "diurnal[check]" in " ".join(verdict.sentences())
