@@ -45,7 +45,7 @@ def test_ausgrid_has_the_papers_correlations(daily, weekly):
 
 
 def test_umass_has_the_papers_correlations(umass):
-    """Theory 2: 46 apartments, daily at most 0.5496 with median 0.0968, weekly 0.4234 with 0.106, up to rounding."""
+    """Theory 2: 46 apartments, daily at most 0.5496 with median 0.0968, weekly 0.4234 with 0.106."""
     assert umass.n_households == 46
     assert sizes(correlations(umass)) == pytest.approx((0.5496, 0.0968), abs=1e-4)
     assert sizes(correlations(umass.with_period("7d"))) == pytest.approx((0.4234, 0.106), abs=3e-4)
