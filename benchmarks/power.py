@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pathlib
+import textwrap
 from collections.abc import Iterator
 
 import numpy as np
@@ -105,19 +106,20 @@ def curve(kind: Kind, homes: int) -> list[tuple[float, float, float, float]]:
 
 
 def draw(curves: dict[tuple[Kind, int], list[tuple[float, float, float, float]]]) -> None:
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
     axes = figure.subplots(1, len(KINDS), sharey=True)
     for axis, (kind, name) in zip(axes, KINDS.items(), strict=True):
         for homes, style in ((50, "--"), (200, "-")):
             points = np.array(curves[kind, homes])
             axis.plot(points[:, 0], 100 * points[:, 1], style, color="#1d2733", label=f"found, {homes} homes")
             axis.plot(points[:, 0], 100 * points[:, 3], style, color="#b3541e", label=f"beyond, {homes} homes")
+        axis.set_ylim(0, 103)
         axis.axhline(5, color="#8793a0", linewidth=0.8)
-        axis.set_title(name, fontsize=8)
+        axis.set_title(textwrap.fill(name, 24), fontsize=9)
         axis.set_xlabel("strength")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("share of panels, or of pairs (%)")
-    axes[0].legend(frameon=False, fontsize=7)
+    axes[-1].legend(frameon=False, fontsize=8, loc="upper left")
     (DOCS / "images").mkdir(exist_ok=True)
     figure.savefig(DOCS / "images" / "power.svg", metadata={"Date": None})
 

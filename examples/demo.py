@@ -38,7 +38,11 @@ def main() -> None:
     elsewhere = Town(homes=200, days=60, start="2023-07-01", seed=2).panel()
     print(f"{elsewhere.n_households} homes of another town stand for open data: public knowledge")
 
-    heading("2. Plan: the error of every mechanism before anything is spent")
+    heading("2. Check: is it almost periodic?")
+    verdict = dn.check(town)
+    print(verdict)
+
+    heading("3. Plan: the error of every mechanism before anything is spent")
     reference = dn.public_reference(elsewhere)
     level = sum(reference.profile) // 48
     draft = dn.Plan(
@@ -56,12 +60,12 @@ def main() -> None:
     plan = dn.choose(draft, town.shape, open_data=elsewhere)
     print(f"\nchosen: {plan.mechanism} for the pattern, {plan.cycle_mechanism} for each day")
 
-    heading("3. Promise: what is protected, and what is not")
+    heading("4. Promise: what is protected, and what is not")
     print(dn.numbered(dn.explain(plan, town.shape, open_data=elsewhere)))
 
-    heading("4. Start once, report every day")
+    heading("5. Start once, report every day")
     curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
-    stream = curator.start(plan, history=town.first(HISTORY))
+    stream = curator.start(plan, history=town.first(HISTORY), acknowledge=verdict.digest)
     started = time.perf_counter()
     rows = stream.report(town.after(HISTORY))
     seconds = time.perf_counter() - started
@@ -73,13 +77,13 @@ def main() -> None:
     for day in (-3, -2, -1):
         print(f"  released |{bars(released[day], truth.max())}|\n  true     |{bars(truth[day], truth.max())}|")
 
-    heading("5. In short")
+    heading("6. In short")
     error = float(np.sqrt(np.mean((released - truth) ** 2)))
     numbers = stream.guarantee.numbers()
     public = np.sqrt(np.mean((np.array(reference.profile) - truth) ** 2))
     print(
         f"Promised: epsilon {numbers['epsilon']} for a home's daily pattern for ever, {numbers['cycle_epsilon']} "
-        "for any one day of any home (not for many days together; see 3).\n"
+        "for any one day of any home (not for many days together; see 4).\n"
         "Cost: all of a budget of 1 and 1. A second plan over these homes would be refused.\n"
         f"Quality: an error of {error:.0f} Wh at a mean of {truth.mean():.0f}; another town's average day as the "
         f"report would be off by {public:.0f}.\n"

@@ -1,4 +1,8 @@
-"""Periods: with which lengths a panel repeats, and what correlation each of them leaves."""
+"""Periods: with which lengths a panel repeats, and what correlation each of them leaves.
+
+The search looks at the readings themselves, not at variations alone, so it is not equal for neighbours of any
+kind: it is for the custodian's eyes, to see whether a period known from outside fits (theory 7).
+"""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def _sizes(candidate: Candidate) -> str:
 
 
 def _p(value: float) -> str:
-    return f"{value:.2g}"
+    return "below 0.01" if value < 0.01 else f"{value:.2g}"
 
 
 def _rounded(value: Any) -> Any:
