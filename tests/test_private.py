@@ -36,6 +36,16 @@ def secrets():
         "candidate's json": verdict.periods[0].to_json(),
         "trades": dn.trade(plan, verdict, panel),
         "drift": dn.private_drift(panel, history=4, window=4),
+        "drift's json": dn.private_drift(panel, history=4, window=4).to_json(),
+        "sentences": verdict.sentences(),
+        "some sentences": verdict.sentences()[1:],
+        "part of the json": verdict.to_json()["periods"],
+        "deeper in the json": verdict.to_json()["correlation_by_lag"],
+        "a copy": verdict.to_json().copy(),
+        "a union": {"a": 1} | verdict.to_json(),
+        "another union": verdict.to_json() | {"a": 1},
+        "a sum": verdict.sentences() + ["a"],  # noqa: RUF005
+        "trades' json": dn.trade(plan, verdict, panel).to_json()["periods"],
     }
 
 
@@ -45,6 +55,31 @@ def test_nothing_private_passes_however_deep(secrets):
         for answer in (secret, [1, secret], {"a": {"b": (secret,)}}, Answer((), secret), Answer((secret,), 1)):
             with pytest.raises(PrivateError, match="private data"):
                 public(answer)
+    for answer in ({secrets["cycles"]: 1}, frozenset([secrets["cycles"]])):
+        with pytest.raises(PrivateError, match="private data"):
+            public(answer)
+
+
+def test_no_private_type_shows_itself(secrets):
+    """The repr of everything private says that it is, or what is public about it, and no figure of it."""
+    for name, secret in secrets.items():
+        if name != "panel":
+            assert repr(secret) == f"<{type(secret).__name__}, private>"
+    for kind in _below(dn.Private):
+        if kind is not dn.Panel and kind.__module__.startswith("diurnal.") and kind.__name__ in PLAINLY_HIDDEN:
+            assert kind.__repr__ is dn.Private.__repr__
+
+
+PLAINLY_HIDDEN = {
+    "Quality", "Verdict", "Correlations", "Evidence", "Nonlinear", "Cycles", "Candidate", "Trade", "Trades",
+    "PrivateDrift", "PrivateDict", "PrivateList",
+}  # fmt: skip
+
+
+def _below(kind):
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 @pytest.mark.parametrize("value", [np.zeros(3), np.float64(1).reshape(1), object(), b"bytes", iter([1])])

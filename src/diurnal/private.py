@@ -30,8 +30,42 @@ class Private:
 class PrivateDict(dict[str, Any], Private):
     """Plain data made of something private: what JSON is written from has the mark as well."""
 
-    # A dict's own repr would show what is in it.
+    # A dict's own repr would show what is in it, and its copies would forget the mark.
     __repr__ = Private.__repr__
+
+    def copy(self) -> PrivateDict:
+        """The same, still private."""
+        return PrivateDict(self)
+
+    def __or__(self, other: Any) -> Any:
+        return PrivateDict({**self, **other})
+
+    def __ror__(self, other: Any) -> Any:
+        return PrivateDict({**other, **self})
+
+
+class PrivateList(list[Any], Private):
+    """A list made of something private."""
+
+    __repr__ = Private.__repr__
+
+    def copy(self) -> PrivateList:
+        """The same, still private."""
+        return PrivateList(self)
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        return PrivateList(found) if isinstance(at, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return PrivateList([*self, *other])
+
+
+def private(value: Any) -> Any:
+    """Plain data with the mark on every mapping and list in it, so that a part of it is private too."""
+    if isinstance(value, Mapping):
+        return PrivateDict({name: private(each) for name, each in value.items()})
+    return PrivateList(map(private, value)) if isinstance(value, (list, tuple)) else value
 
 
 def public(value: Value) -> Value:

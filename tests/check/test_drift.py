@@ -1,3 +1,4 @@
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ class Row:
     step: int
     group: str
     exact: Fraction
+    unit: str = "Wh"
 
 
 def rows_of(values, group="all", first=0):
@@ -57,7 +59,7 @@ def test_a_moved_pattern_is_found_and_dated(known):
     values[60:] += [50, 50, -50, 50, -50, 50]
     found = drift(rows_of(values), GRID, {"all": [Fraction(100)] * 6} if known else None, window=14)["all"]
     assert found.alarm
-    assert found.moves[-1] == pytest.approx(0.5, abs=0.1)
+    assert found.moves[-1] / found.level == pytest.approx(0.5, abs=0.1)
     first = next(cycle for cycle, alarm in zip(found.cycles, found.alarms, strict=True) if alarm)
     assert 60 < first <= 74
     assert found.since == GRID.time(first * 6)
@@ -115,18 +117,83 @@ def test_in_pattern_mode_noise_takes_no_part():
     streams = [support.start(panel, support.plan_for(panel, epsilon="0.5")) for _ in range(2)]
     for stream in streams:
         stream.report(panel.after(4))
-    one, two = (stream.drift(window=7)["all"] for stream in streams)
+    one, two = (stream.drift(window=7, level=50)["all"] for stream in streams)
     assert one.chance == pytest.approx(two.chance)
+    assert one.moves == pytest.approx(two.moves)
+    assert one.alarms == two.alarms
+
+
+def test_a_level_that_noise_hides_is_not_guessed_at():
+    """Where noise is not small against it the level is unknown, moves are in units, and chance alone decides."""
+    panel = support.town(n=60, cycles=60)
+    noisy, quiet = (support.start(panel, support.plan_for(panel, epsilon=epsilon)) for epsilon in ("0.01", "100"))
+    for stream in (noisy, quiet):
+        stream.report(panel.after(4))
+    hidden, seen = (stream.drift(window=7)["all"] for stream in (noisy, quiet))
+    assert hidden.level is None
+    assert "noise hides the level" in str(hidden)
+    assert hidden.alarms == tuple(
+        times > 4 and move > 0 for times, move in zip(hidden.chance, hidden.moves, strict=True)
+    )
+    assert seen.level == pytest.approx(panel.readings[:16].mean(), rel=0.05)
+    assert noisy.drift(window=7, level=50)["all"].level == 50
+
+
+def test_a_slot_that_the_pattern_does_not_know_is_no_move():
+    """A slot that was on the calendar while the pattern was learned is compared with nothing."""
+    values = 100 + np.random.default_rng(1).standard_normal((60, 10))
+    values[:28, 3] = np.nan
+    grid = Grid(slots=10)
+    found = drift(rows_of(values), grid)["all"]
+    assert not any(found.alarms)
+    assert found.level == pytest.approx(100, rel=0.01)
+
+
+def test_what_never_varies_and_moves_is_still_json():
+    """A constant that jumps is a move beyond all chance, said in a number that JSON has."""
+    values = np.full((60, 6), 100.0)
+    values[40:] = 200
+    found = drift(rows_of(values), GRID, window=7)["all"]
+    assert found.alarm
+    assert "Infinity" not in json.dumps(found.to_json())
+
+
+def test_windows_are_those_of_a_naive_count():
+    """Moves and chance agree with the definition, written out, on cycles with a missing report."""
+    values = steady(2, cycles=20)
+    values[12, 4] = np.nan
+    profile = np.arange(6) + 97.0
+    found = drift(rows_of(values), GRID, {"all": [Fraction(float(value)) for value in profile]}, window=5)["all"]
+    kept = [cycle for cycle in range(20) if cycle != 12]
+    assert found.cycles == tuple(kept[4:])
+    for at, last in enumerate(kept[4:]):
+        inside = values[kept[kept.index(last) - 4 : kept.index(last) + 1]] - profile
+        mean = inside.mean(axis=0)
+        rest = inside - mean
+        reach = 1 + round(5 ** (1 / 3))
+        spread = (rest**2).mean() + sum(
+            2 * (1 - lag / (reach + 1)) * (rest[lag:] * rest[:-lag]).sum() / rest.size
+            for lag in range(1, reach + 1)
+        )
+        chance = max(spread, (rest**2).mean() / 10) / 5
+        assert found.chance[at] == pytest.approx((mean**2).mean() / chance)
+        assert found.moves[at] == pytest.approx(np.sqrt(max(0, (mean**2).mean() - chance)))
 
 
 def test_on_private_readings_it_is_private():
-    """The same on the readings themselves is marked private, and agrees with a noiseless stream."""
+    """The same on the readings themselves is marked private, and is what released reports without noise tell."""
     panel = support.town(n=60, cycles=40)
     found = dn.private_drift(panel, history=4, window=7)
     assert isinstance(found, dn.Private)
     assert repr(found) == "<PrivateDrift, private>"
-    assert "first 4 cycles" in found.against
-    assert found.cycles[-1] == 39
+    assert "custodian" in str(found)
+    stream = support.start(panel, support.plan_for(panel, epsilon="1000"))
+    stream.report(panel.after(4))
+    released = stream.drift(window=7)["all"]
+    assert released.cycles == found.cycles
+    # Profiles are whole numbers, a half below the mean.
+    assert released.level == pytest.approx(found.level, abs=1)
+    assert released.moves == pytest.approx(found.moves, abs=1)
 
 
 @pytest.mark.parametrize("fields", [{"window": 1}, {"window": 2.5}, {"threshold": 0}, {"threshold": "0.3"}])

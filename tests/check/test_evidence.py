@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import diurnal as dn
 from diurnal.check import evidence as module
 from diurnal.check.correlation import correlations
 from diurnal.check.cycles import count, moves
@@ -23,10 +26,10 @@ def look(panel, seed=0):
 
 def test_z_is_that_of_section_seven_counted_naively():
     """For every pair, z agrees with theory 7 written out household by household."""
-    panel = planted("memory", 0.3, homes=12, cycles=7, slots=3)
-    w = moves(panel, count(panel))
+    panel = planted("memory", 0.3, homes=12, cycles=8, slots=3)
+    w = moves(panel, count(panel))[0]
     w = w - w.mean(axis=0)
-    n, k = 12, 7
+    n, k = 12, 8
     expected = []
     for a in range(k):
         for b in range(a + 1, k):
@@ -66,8 +69,8 @@ def test_without_the_correction_it_would_not(monkeypatch):
     """The same test without theory 7's correction rejects most pairs where there is nothing: the level can fail."""
 
     class Uncorrected(module._Shares):
-        def __init__(self, variations):
-            super().__init__(variations)
+        def __init__(self, variations, known):
+            super().__init__(variations, known)
             self._each, self._whole = np.zeros_like(self._each), np.zeros_like(self._whole)
 
     panel = planted(homes=200, cycles=10, slots=24)
@@ -104,8 +107,9 @@ def test_a_large_panel_is_sampled(monkeypatch):
     monkeypatch.setattr(module, "READINGS", 1)
     panel = planted("season", 0.5, homes=300, cycles=8, slots=4)
     found = look(panel)
-    assert found.n_households == 200
+    assert found.n_households == module.LEAST_SAMPLE
     assert len(found.z) == len(correlations(panel).pairs)
+    assert not np.array_equal(found.z, look(panel, seed=1).z)
 
 
 def test_one_seed_has_one_answer():
@@ -116,9 +120,67 @@ def test_one_seed_has_one_answer():
     assert (one.p_all, one.bound) == (two.p_all, two.bound)
 
 
+@pytest.mark.parametrize("shape", [{"homes": 4}, {"cycles": 7}])
+def test_too_little_for_evidence_is_not_testable(shape):
+    """Of fewer than five homes or eight cycles, taking away means leaves no evidence, and that is said."""
+    panel = planted(**{"homes": 30, "cycles": 12, "slots": 4, **shape})
+    with pytest.raises(ReadingsError, match="Not testable"):
+        look(panel)
+    with pytest.raises(ReadingsError, match="Not testable"):
+        dn.check(panel)
+
+
+@pytest.mark.parametrize("out", ["all along", "one half", "gaps"])
+def test_homes_that_are_missing_are_not_taken_for_more(out):
+    """Homes that never report, or are out for half of the time, raise nothing, whatever weather all share."""
+    found = []
+    for seed in range(40):
+        plain = planted(homes=100, cycles=28, slots=6, seed=seed)
+        shock = np.random.default_rng(seed).normal(0, 100, (28 * 6, 1)).round().astype(int)
+        present = np.ones(plain.readings.shape, dtype=bool)
+        if out == "all along":
+            present[:, :8] = False
+        elif out == "one half":
+            present[: 14 * 6, :8] = False
+            present[14 * 6 :, 8:16] = False
+        else:
+            present = np.random.default_rng(seed).random(present.shape) > 0.05
+        found.append(look(plain.following(plain.readings + shock, present=present, first_step=0), seed))
+    assert np.mean([each.significant() for each in found]) < 0.08
+    assert np.mean([each.p_all < 0.05 for each in found]) <= 0.1
+
+
+def test_the_bound_grows_with_confidence_from_the_estimate_on():
+    """A surer bound is wider, and the least sure one still lies above the largest coefficient that was found."""
+    panel = planted("memory", 0.3, homes=60, cycles=12, slots=4)
+    bounds = [
+        evidence(panel, count(panel), rng=np.random.default_rng(0), confidence=confidence).bound
+        for confidence in (0.5, 0.95, 0.99)
+    ]
+    assert bounds == sorted(set(bounds))
+    assert bounds[0] > correlations(panel).largest + 0.02
+
+
+def test_looking_twice_is_allowed_for():
+    """The p-value of all together is twice the smaller of the two, and never less than the draws can say."""
+    found = look(planted("memory", 0.9, homes=60, cycles=12, slots=4))
+    assert found.p_largest == found.p_share == pytest.approx(1 / 301)
+    assert replace(found, p_largest=0.03, p_share=0.5).p_all == 0.06
+    assert replace(found, p_largest=0.5, p_share=0.01).p_all == 0.02
+    assert replace(found, p_largest=0.9, p_share=0.7).p_all == 1
+
+
+def test_negative_is_the_share_of_negative_ones():
+    """Of a season's significant pairs, those of summer against winter are negative: about a half."""
+    season = look(planted("season", 0.6, homes=100, cycles=28))
+    assert season.negative() == np.mean(season.z[season.p < 0.05] < 0)
+    assert 0.35 < season.negative() < 0.65
+    assert replace(season, z=np.abs(season.z)).negative() == 0
+
+
 @pytest.mark.parametrize("confidence", [0, 1, 1.5])
 def test_a_confidence_that_is_none_is_refused(confidence):
     """A confidence outside (0, 1) is refused."""
-    panel = planted(homes=5, cycles=4, slots=2)
+    panel = planted(homes=6, cycles=9, slots=2)
     with pytest.raises(ReadingsError, match="confidence"):
         evidence(panel, count(panel), rng=np.random.default_rng(0), confidence=confidence)

@@ -104,4 +104,4 @@ def test_lengths_are_said_as_people_say_them():
 def test_a_name_that_is_no_length_is_refused():
     """A period that cannot be read is refused with an example."""
     with pytest.raises(ReadingsError, match="period='fortnight'"):
-        dn.check(planted(homes=12, cycles=6, slots=4), periods=["fortnight"])
+        dn.check(planted(homes=12, cycles=9, slots=4), periods=["fortnight"])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import diurnal as dn
+import support
 from diurnal.check.verdict import subject
 from diurnal.errors import AcknowledgeError, ReadingsError
 from diurnal.study.planted import planted
@@ -48,8 +49,8 @@ def test_what_is_there_decides_the_words(season, nothing):
 @pytest.mark.parametrize("kind", ["nothing", "season", "memory", "swing"])
 def test_it_never_says_independent(kind):
     """Whatever is found or not, no verdict contains the word."""
-    for homes in (3, 40):
-        for cycles in (3, 24):
+    for homes in (5, 40):
+        for cycles in (8, 24):
             verdict = dn.check(planted(kind, 0.3, homes=homes, cycles=cycles, slots=4))
             said = json.dumps(verdict.to_json()) + str(verdict) + verdict._repr_html_()
             assert "independen" not in said.lower()
@@ -62,11 +63,16 @@ def test_thresholds_decide_what_is_small(season):
     narrow = replace(verdict, thresholds=dn.Thresholds(largest=0.01))
     assert wide.small
     assert not narrow.small
+    assert not replace(verdict, thresholds=dn.Thresholds(largest=0.99, median=0.001)).small
+    assert "This meets" in wide.sentences()[0]
+    assert "This does not meet" in narrow.sentences()[0]
     assert wide.digest != narrow.digest
     assert dn.check(panel, thresholds=dn.Thresholds(largest=0.01)).words.startswith("not small")
 
 
-@pytest.mark.parametrize("fields", [{"largest": 0}, {"level": 1}, {"median": "0.1"}, {"confidence": True}])
+@pytest.mark.parametrize(
+    "fields", [{"largest": 0}, {"level": 1}, {"median": "0.1"}, {"confidence": True}, {"level": 0.001}]
+)
 def test_thresholds_that_are_none_are_refused(fields):
     """A threshold outside (0, 1), or no number, is refused by name."""
     with pytest.raises(ReadingsError, match=next(iter(fields))):
@@ -90,7 +96,9 @@ def test_the_table_fits_a_terminal(season, nothing):
 
 def test_few_cycles_are_said_to_be_few():
     """With few cycles the verdict says what taking away the mean does to the coefficients."""
-    assert any("5 cycles only" in sentence for sentence in dn.check(planted(cycles=5, slots=4)).sentences())
+    assert any(
+        "9 cycles only" in each and "-0.12" in each for each in dn.check(planted(cycles=9, slots=4)).sentences()
+    )
 
 
 def test_the_json_has_the_keys_others_rely_on(season):
@@ -134,11 +142,13 @@ def test_start_wants_the_verdict_acknowledged():
         plan = dn.Plan(epsilon="1", domain=(0, 9000), history=6, grid=panel.grid, level=level, mechanism="cube")
         curator = dn.Curator.in_memory()
         weekly, fewer = dn.check(panel.with_period(24)).digest, dn.check(panel.without(panel.households[:1])).digest
-        for wrong in (None, "yes", "", weekly, fewer, 7):
+        half, made_up = digest.split("-")[0], digest[:17] + "0" * 15
+        for wrong in (None, "yes", "", weekly, fewer, 7, half, made_up, f"{half}-made up"):
             with pytest.raises(AcknowledgeError, match="Hint:"):
                 curator.start(plan, history=panel.first(6), acknowledge=wrong)
         assert curator.streams() == []
         stream = curator.start(plan, history=panel.first(6), acknowledge=digest)
+        assert stream.acknowledged == digest
         assert curator.start(plan, history=panel.first(6)).plan == stream.plan
 
 
@@ -168,3 +178,38 @@ def test_what_is_no_panel_is_refused():
     """An array in place of a panel is refused with a remedy."""
     with pytest.raises(ReadingsError, match="panel"):
         dn.check(np.zeros((20, 4), dtype=int))
+
+
+def test_many_small_coefficients_are_found_too():
+    """What shows in the number of significant pairs alone is found."""
+    verdict = dn.check(planted(homes=30, cycles=12, slots=4))
+    assert not verdict.found
+    assert replace(verdict, evidence=replace(verdict.evidence, p_share=0.004)).found
+
+
+def test_what_is_asked_reaches_every_part():
+    """The share to keep and the confidence go to the tests and to the periods tried."""
+    panel = planted(homes=30, cycles=12, slots=4)
+    present = np.ones(panel.readings.shape, dtype=bool)
+    present[:, ::4] = False
+    gappy = panel.following(panel.readings, present=present, first_step=0)
+    verdict = dn.check(gappy, keep="0.5")
+    assert all(each.largest is not None for each in verdict.periods if each.slots == 4)
+    wide = dn.check(gappy, keep="0.5", thresholds=dn.Thresholds(confidence=0.99))
+    assert (
+        wide.evidence.bound > dn.check(gappy, keep="0.5", thresholds=dn.Thresholds(confidence=0.5)).evidence.bound
+    )
+
+
+def test_one_period_may_be_named_bare():
+    """A single length needs no list around it."""
+    panel = planted(homes=12, cycles=12, slots=4)
+    for named in (8, "4h"):
+        assert 8 in {each.slots for each in dn.check(panel, periods=named).periods}
+
+
+def test_homes_may_move_though_their_sum_does_not():
+    """Homes that mirror each other have a verdict; nothing is found in their sum."""
+    readings = np.random.default_rng(1).integers(0, 50, (80, 10))
+    verdict = dn.check(support.small_panel(np.hstack([readings, 100 - readings]), slots=4))
+    assert {each.why for each in verdict.periods} == {"the panel's", "usual"}

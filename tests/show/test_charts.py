@@ -16,7 +16,7 @@ CHARTS = ("sheet", "heatmap", "histogram", "lags", "periods")
 @pytest.fixture(scope="module")
 def verdict():
     """A verdict with a rhythm."""
-    return dn.check(planted("weekday", 0.8, homes=40, cycles=42, slots=4))
+    return dn.check(planted("weekday", 0.8, homes=80, cycles=70, slots=4))
 
 
 def results(verdict):
@@ -27,16 +27,11 @@ def results(verdict):
     plan = dn.Plan(epsilon="1", domain=(0, 2000), history=4, grid=verdict.correlations.grid, level="pattern")
     return {
         "verdict": verdict,
-        "trades": dn.trade(plan, verdict, dn.Shape(group_sizes=(40,), grid=plan.grid)),
+        "trades": dn.trade(plan, verdict, dn.Shape(group_sizes=(80,), grid=plan.grid)),
         "drift": stream.drift(window=7)["all"],
         "early drift": stream.drift(window=100)["all"],
         "private drift": dn.private_drift(panel, history=4, window=7),
     }
-
-
-def words(svg):
-    """The text in an SVG whose letters are paths: matplotlib keeps it in comments."""
-    return svg.decode()
 
 
 def test_every_result_draws_itself_as_svg_and_png(verdict, tmp_path):
@@ -52,8 +47,8 @@ def test_each_chart_can_be_had_alone(verdict, chart):
     """Every chart of a verdict has labels on both axes, or says in its title what it shows."""
     figure = getattr(charts, chart)(verdict)
     for axis in figure.axes:
-        assert axis.get_ylabel()
-    assert any(axis.get_xlabel() or axis.get_xticklabels() for axis in figure.axes)
+        assert axis.get_ylabel() or (axis.get_xlabel() and axis.get_yticklabels())
+    assert any(axis.get_title(loc="left") for axis in figure.axes)
 
 
 def test_private_charts_say_so_and_public_ones_do_not(verdict):
@@ -78,12 +73,12 @@ def test_the_scale_has_zero_in_the_middle_and_reads_in_grey(verdict):
 
 def test_the_heatmap_is_as_large_as_there_are_cycles():
     """Cycles that are left out are blank rows and columns, so that a picture keeps its time."""
-    readings = np.random.default_rng(1).integers(0, 99, (6, 4, 8))
+    readings = np.random.default_rng(1).integers(0, 99, (9, 4, 8))
     present = np.ones(readings.shape, dtype=bool)
     present[2] = False
-    panel = support.small_panel(readings.reshape(24, 8), present=present.reshape(24, 8), slots=4)
+    panel = support.small_panel(readings.reshape(36, 8), present=present.reshape(36, 8), slots=4)
     image = charts.heatmap(dn.check(panel)).axes[0].images[0].get_array()
-    assert image.shape == (6, 6)
+    assert image.shape == (9, 9)
     assert np.ma.getmaskarray(image)[2].all()
     assert not np.ma.getmaskarray(image)[0, 1]
 
@@ -115,3 +110,37 @@ def test_what_cannot_be_drawn_is_refused(verdict, wrong, tmp_path):
     with pytest.raises(InputError, match="Hint:"):
         verdict.draw(tmp_path / wrong[0], wrong[1])
     assert list(tmp_path.iterdir()) == []
+
+
+def lines(figure, axis=0):
+    return [line for line in figure.axes[axis].lines if len(line.get_xdata())]
+
+
+def test_charts_show_the_figures_they_are_of(verdict):
+    """Marks stand where the figures are: the median, the threshold, the lags of a rhythm, the bars of a period."""
+    found = verdict.correlations
+    threshold, median = lines(charts.histogram(verdict))
+    assert threshold.get_xdata()[0] == verdict.thresholds.largest
+    assert median.get_xdata()[0] == found.median
+    _, curve, marks = lines(charts.lags(verdict))
+    apart, means = found.by_lag()
+    assert curve.get_ydata().tolist() == means[: len(curve.get_xdata())].tolist()
+    assert marks.get_xdata().tolist() == list(range(7, 57, 7))
+    assert marks.get_ydata().tolist() == [means[apart.tolist().index(lag)] for lag in range(7, 57, 7)]
+    widths = sorted(bar.get_width() for bar in charts.periods(verdict).axes[0].patches)
+    tested = [each for each in verdict.periods if each.largest is not None]
+    assert widths == sorted([each.largest for each in tested] + [each.median for each in tested])
+
+
+def test_a_drift_chart_shows_alarms_where_they_are():
+    """Dots are the windows of an alarm, the dashed line the threshold in percent."""
+    panel = support.town(n=60, cycles=60)
+    moved = panel.readings.copy()
+    moved[30 * 4 : 45 * 4] += 60
+    found = dn.private_drift(panel.following(moved, first_step=0), history=8, window=7)
+    curve, threshold, dots = lines(charts.drift(found))
+    assert threshold.get_ydata()[0] == pytest.approx(30)
+    alarmed = [cycle for cycle, alarm in zip(found.cycles, found.alarms, strict=True) if alarm]
+    assert dots.get_xdata().tolist() == alarmed
+    assert 0 < len(alarmed) < len(found.cycles)
+    assert curve.get_ydata() == pytest.approx(100 * np.array(found.moves) / found.level)

@@ -62,7 +62,7 @@ def test_most_pairs_are_not_zero(daily, weekly):
     """Theory 7: 84 % of day pairs and 92 % of week pairs are significant, about half of them negative."""
     assert daily.evidence.significant() == pytest.approx(0.84, abs=0.005)
     assert weekly.evidence.significant() == pytest.approx(0.92, abs=0.005)
-    assert daily.evidence.negative == pytest.approx(0.5, abs=0.06)
+    assert daily.evidence.negative() == pytest.approx(0.5, abs=0.06)
     for verdict in (daily, weekly):
         assert verdict.small
         assert verdict.found

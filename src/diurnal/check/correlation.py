@@ -121,12 +121,13 @@ def correlations(panel: Panel, *, keep: Number = KEEP) -> Correlations:
 def correlations_of(panel: Panel, cycles: Cycles) -> Correlations:
     """The coefficients of cycles that are known to count."""
     sums, products = gram(panel, cycles)
-    n = panel.n_households
-    means = sums.astype(np.float64)
-    own = products.astype(np.float64)
+    # A household without any reading is no realisation of anything.
+    n = max(1, panel.n_households - cycles.silent)
+    own = _around_mean(_around_mean(products.astype(np.float64)).T)
+    means = _around_mean(sums.astype(np.float64))
     centred = own - means @ means.T / n
     square = np.diag(centred)
-    flat = np.flatnonzero(square <= SPREAD * np.maximum(np.diag(own), 1))
+    flat = np.flatnonzero(square <= SPREAD * np.maximum(np.diag(products), 1))
     moving = np.delete(np.arange(len(cycles)), flat)
     cycles = cycles.without(flat)
     size = np.sqrt(square[moving])
@@ -138,6 +139,16 @@ def correlations_of(panel: Panel, cycles: Cycles) -> Correlations:
         cycles=cycles,
         matrix=np.clip(matrix, -1.0, 1.0),
     )
+
+
+def _around_mean(rows: Floats) -> Floats:
+    """Rows less their mean over cycles.
+
+    A household's mean was taken off rounded down, so that variations are whole; what that leaves is the same in
+    every cycle, and on a coarse unit would be taken for correlation.
+    """
+    around: Floats = rows - rows.mean(axis=0)
+    return around
 
 
 def gram(panel: Panel, cycles: Cycles) -> tuple[Integers, Integers]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +11,7 @@ from diurnal.errors import ReadingsError
 from diurnal.exact import Number, fraction
 from diurnal.private import Private
 from diurnal.readings import kernels
-from diurnal.readings.data import Floats, Integers
+from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.engines import local
 from diurnal.readings.panel import Panel
 
@@ -20,6 +20,9 @@ KEEP = Fraction(9, 10)
 
 FEWEST = 3
 """How many cycles must count: two are each other's mirror image once their mean is taken away."""
+
+MOST = 4000
+"""How many cycles are compared with each other, at most: ten years of days."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -32,6 +35,8 @@ class Cycles(Private):
     """Those that do not, because too many of their readings are missing, or because nothing moves in them."""
     gaps: int
     """How many readings of those that count are missing; a household's own mean stands for them."""
+    silent: int = 0
+    """How many households have no reading at all; they take no part."""
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -53,7 +58,7 @@ class Cycles(Private):
                 hint="Readings that are constant, or the same for everybody, have no correlation. Is the right "
                 "column imported?",
             )
-        return Cycles(kept=kept, left_out=tuple(sorted((*self.left_out, *gone))), gaps=self.gaps)
+        return replace(self, kept=kept, left_out=tuple(sorted((*self.left_out, *gone))))
 
 
 def count(panel: Panel, keep: Number = KEEP) -> Cycles:
@@ -81,8 +86,13 @@ def count(panel: Panel, keep: Number = KEEP) -> Cycles:
             "needed.",
             hint="Give a longer panel, or panel.with_period(...) with a shorter period.",
         )
-    present = local.fold(
-        lambda block: block.present.sum(axis=1, dtype=np.int64), panel, np.add, label="Counting readings"
+    if n_cycles > MOST:
+        raise ReadingsError(
+            f"Not testable: {n_cycles:,} cycles are too many to compare each with each; {MOST:,} at most.",
+            hint="Take a longer period, or a stretch of the panel: panel.first(...).",
+        )
+    present, silent = local.fold(
+        _presence, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Counting readings"
     )
     there = present[: n_cycles * slots].reshape(n_cycles, slots).sum(axis=1)
     steps = np.arange(panel.first_step, panel.first_step + n_cycles * slots)
@@ -98,14 +108,43 @@ def count(panel: Panel, keep: Number = KEEP) -> Cycles:
         kept=tuple(np.flatnonzero(counts).tolist()),
         left_out=tuple(np.flatnonzero(~counts).tolist()),
         gaps=int((possible - there)[counts].sum()),
+        silent=silent,
     )
 
 
-def moves(panel: Panel, cycles: Cycles) -> Floats:
-    """What each household of a panel that fits into memory uses beyond its own mean: household, cycle, slot."""
-    rows, slots = panel.n_cycles * panel.grid.slots, panel.grid.slots
-    found = kernels.moves(panel.readings[:rows], panel.present[:rows], slots=slots, cycles=cycles.numbers)
-    return np.ascontiguousarray(found.transpose(2, 0, 1))
+def _presence(block: Panel) -> tuple[Integers, int]:
+    """How many readings each step has, and how many households have none."""
+    present = block.present
+    return present.sum(axis=1, dtype=np.int64), int(np.count_nonzero(~present.any(axis=0)))
+
+
+def moves(panel: Panel, cycles: Cycles) -> tuple[Floats, Marks]:
+    """What each household of a panel that fits into memory uses beyond its own mean, and where it is known.
+
+    Returns:
+        Two arrays by household, cycle and slot: the variations, zero where a reading is missing, and marks of those
+        that are there. The floor of a household's mean, which keeps variations whole, is made good for here: on a
+        coarse unit what it leaves would be the same in every cycle.
+    """
+    rows, slots, numbers = panel.n_cycles * panel.grid.slots, panel.grid.slots, cycles.numbers
+    found = kernels.moves(panel.readings[:rows], panel.present[:rows], slots=slots, cycles=numbers)
+    marks = panel.present[:rows].reshape(-1, slots, panel.n_households)[numbers]
+    variations = np.ascontiguousarray(found.transpose(2, 0, 1))
+    known = np.ascontiguousarray(marks.transpose(2, 0, 1))
+    variations -= variations.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    variations *= known
+    return variations, known
+
+
+def means(panel: Panel) -> Floats:
+    """The mean of the readings at each step, NaN where there is none."""
+    total, present = local.fold(_totals, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Adding up")
+    mean: Floats = np.where(present > 0, total / np.maximum(present, 1), np.nan)
+    return mean
+
+
+def _totals(block: Panel) -> tuple[Integers, Integers]:
+    return block.readings.sum(axis=1), block.present.sum(axis=1, dtype=np.int64)
 
 
 def sample(panel: Panel, most: int, rng: np.random.Generator) -> Panel:

@@ -9,41 +9,48 @@ custodian, on demand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
+from diurnal.check.cycles import KEEP, means
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
 from diurnal.picture import Pictured
-from diurnal.private import Private
+from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.data import Floats
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
-
-COMPLETE = 0.9
-"""What share of a cycle's steps must be reported for it to count."""
 
 CHANCE = 4.0
 """How many times what chance gives a move must be, in squares. Chance alone exceeds it in 5 % of windows if all
 slots move as one, more rarely else."""
 
 
+MOST = 1e6
+"""How many times what chance gives is said, at most."""
+
+
 class Row(Protocol):
     """What is needed of a released row."""
 
     @property
-    def step(self) -> int: ...
+    def step(self) -> int:
+        """The step."""
+
     @property
-    def group(self) -> str: ...
+    def group(self) -> str:
+        """The group."""
+
     @property
-    def exact(self) -> Fraction: ...
+    def exact(self) -> Fraction:
+        """The value."""
+
     @property
-    def deviation(self) -> float: ...
-    @property
-    def denominator(self) -> int: ...
+    def unit(self) -> str:
+        """What it counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,26 +61,29 @@ class Drift(Pictured):
     """The group whose reports these are."""
     against: str
     """What they are held against."""
+    unit: str
+    """What a move counts."""
+    level: float | None
+    """The mean of the pattern over its slots; None where noise hides it, and nobody has said it."""
     grid: Grid
     """The grid of the steps."""
     window: int
     """How many cycles a window has."""
     threshold: float
     """From which move on there is an alarm, as a share of the level."""
-    cycles: tuple[int, ...]
+    cycles: tuple[int, ...] = field(repr=False)
     """The last cycle of each window."""
-    moves: tuple[float, ...]
-    """How far the mean cycle of the window lies from the pattern, root mean square over the slots, as a share of
-    its level; what chance gives is taken off."""
-    chance: tuple[float, ...]
-    """How many times, in squares, what chance alone gives."""
+    moves: tuple[float, ...] = field(repr=False)
+    """How far the mean cycle of the window lies from the pattern, root mean square over the slots; what chance
+    gives is taken off."""
+    chance: tuple[float, ...] = field(repr=False)
+    """How many times, in squares, what chance alone gives; a million stands for more."""
 
     @property
     def alarms(self) -> tuple[bool, ...]:
-        """Whether the pattern has moved, by each window."""
-        return tuple(
-            move > self.threshold and times > CHANCE for move, times in zip(self.moves, self.chance, strict=True)
-        )
+        """Whether the pattern has moved, by each window. Where the level is not known, by chance alone."""
+        least = 0.0 if self.level is None else self.threshold * self.level
+        return tuple(move > least and times > CHANCE for move, times in zip(self.moves, self.chance, strict=True))
 
     @property
     def alarm(self) -> bool:
@@ -82,7 +92,7 @@ class Drift(Pictured):
 
     @property
     def since(self) -> str | None:
-        """When the first window of the alarm that is on now ended."""
+        """When the last cycle of the first window of the alarm that is on now began."""
         if not self.alarm:
             return None
         last = len(self.alarms) - 1
@@ -95,6 +105,8 @@ class Drift(Pictured):
         return {
             "group": self.group,
             "against": self.against,
+            "unit": self.unit,
+            "level": self.level,
             "window": self.window,
             "threshold": self.threshold,
             "alarm": self.alarm,
@@ -109,10 +121,14 @@ class Drift(Pictured):
             return f"{self.group}: no window of {self.window} cycles to hold against {self.against} yet."
         said = "The pattern has moved" if self.alarm else "No alarm"
         since = f", since {self.since}" if self.alarm else ""
+        if self.level is None:
+            hidden = "noise hides the level: level=... sets alarms from a share on"
+            far = f"{self.moves[-1]:.4g} {self.unit} away ({hidden})"
+        else:
+            far = f"{self.moves[-1] / self.level:.0%} of the level away (alarm from {self.threshold:.0%} on)"
         return (
-            f"{self.group}: {said}{since}. The last {self.window} cycles lie {self.moves[-1]:.0%} of the level "
-            f"away from {self.against} (alarm from {self.threshold:.0%} on), {self.chance[-1]:.1f} times what "
-            "chance gives."
+            f"{self.group}: {said}{since}. From {self.against} the last {self.window} cycles lie {far}, "
+            f"{self.chance[-1]:.3g} times what chance gives, in squares (alarm from {CHANCE:g} on)."
         )
 
 
@@ -120,12 +136,22 @@ class Drift(Pictured):
 class PrivateDrift(Private, Drift):
     """The same, computed on private readings: for the custodian's eyes."""
 
+    def to_json(self) -> PrivateDict:
+        """Plain data, still private."""
+        content: PrivateDict = private(super().to_json())
+        return content
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} For the custodian's eyes."
+
 
 def drift(
     rows: Iterable[Row],
     grid: Grid,
     profiles: Mapping[str, Sequence[Fraction]] | None = None,
     *,
+    noise: Mapping[str, float] | None = None,
+    level: float | None = None,
     window: int = 28,
     threshold: float = 0.3,
 ) -> dict[str, Drift]:
@@ -136,13 +162,16 @@ def drift(
         grid: Their grid.
         profiles: G by group, a value a slot, in units of a row's value, where it is public; the first cycles of the
             rows, as many as a window has, unless given.
+        noise: By group, the standard deviation of the noise in the pattern's mean over its slots; none unless
+            given. The level is taken from the pattern only where it is ten times that.
+        level: The level, from public knowledge.
         window: How many cycles are averaged. Whole weeks, so that weekends do not look like a move.
         threshold: From which move on there is an alarm, as a share of the level.
 
     Raises:
-        ReadingsError: The window or the threshold make no sense.
+        ReadingsError: The window, the level or the threshold make no sense.
     """
-    _check(window, threshold)
+    _check(window, threshold, level)
     by_group: dict[str, list[Row]] = {}
     for row in rows:
         by_group.setdefault(row.group, []).append(row)
@@ -150,9 +179,15 @@ def drift(
     for group, own in by_group.items():
         first, values = _table(own, grid.slots)
         profile = None if profiles is None else np.array([float(value) for value in profiles[group]])
-        windows = _windows(first, values, profile, window)
-        against = f"its first {window} reported cycles" if profile is None else "the noisy profile"
-        found[group] = Drift(group=group, against=against, grid=grid, window=window, threshold=threshold, **windows)
+        found[group] = Drift(
+            group=group,
+            against=f"its first {window} reported cycles" if profile is None else "the noisy profile",
+            unit=own[0].unit,
+            grid=grid,
+            window=window,
+            threshold=threshold,
+            **_windows(first, values, profile, window, level, (noise or {}).get(group, 0.0)),
+        )
     return found
 
 
@@ -168,33 +203,30 @@ def private_drift(panel: Panel, *, history: int, window: int = 28, threshold: fl
     Raises:
         ReadingsError: The window, the threshold or the history make no sense.
     """
-    _check(window, threshold)
+    _check(window, threshold, None)
     before, after = panel.first(whole(history, "history", least=1, error=ReadingsError)), panel.after(history)
-    values = _means(after)
-    profile = _mean(_means(before))
     first = after.first_step // after.grid.slots
-    windows = _windows(first, values, profile, window)
-    against = f"the mean of the first {history} cycles"
     return PrivateDrift(
-        group="all", against=against, grid=panel.grid, window=window, threshold=threshold, **windows
+        group="all",
+        against=f"the mean of the first {history} cycles",
+        unit=panel.grid.unit,
+        grid=panel.grid,
+        window=window,
+        threshold=threshold,
+        **_windows(first, _means(after), _mean(_means(before)), window, None, 0.0),
     )
 
 
-def _check(window: int, threshold: float) -> None:
+def _check(window: int, threshold: float, level: float | None) -> None:
     whole(window, "window", least=2, error=ReadingsError)
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 < threshold < 10:
-        raise ReadingsError(
-            f"Expected threshold={threshold!r} above 0.", hint="For example 0.3, a share of the level."
-        )
+    for name, value in {"threshold": threshold, "level": 1 if level is None else level}.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            raise ReadingsError(f"Expected {name}={value!r} above 0.", hint="For example threshold=0.3, level=400.")
 
 
 def _means(panel: Panel) -> Floats:
     """The mean of the readings present, a row a cycle and a column a slot."""
-    slots, total, present = panel.grid.slots, 0, 0
-    for block in panel.blocks():
-        total, present = total + block.readings.sum(axis=1), present + block.present.sum(axis=1)
-    mean = np.where(np.asarray(present) > 0, np.asarray(total) / np.maximum(present, 1), np.nan)
-    return mean[: panel.n_cycles * slots].reshape(-1, slots)
+    return means(panel)[: panel.n_cycles * panel.grid.slots].reshape(-1, panel.grid.slots)
 
 
 def _table(rows: Sequence[Row], slots: int) -> tuple[int, Floats]:
@@ -206,35 +238,37 @@ def _table(rows: Sequence[Row], slots: int) -> tuple[int, Floats]:
     return first, values.reshape(-1, slots)
 
 
-def _windows(first: int, values: Floats, profile: Floats | None, window: int) -> dict[str, Any]:
-    """The move of every window of complete cycles."""
-    complete = np.mean(~np.isnan(values), axis=1) >= COMPLETE
-    numbers = first + np.flatnonzero(complete)
-    cycles = values[complete]
+def _windows(
+    first: int, values: Floats, profile: Floats | None, window: int, level: float | None, noise: float
+) -> dict[str, Any]:
+    """The level, and the move of every window of complete cycles."""
+    complete = np.mean(~np.isnan(values), axis=1) >= float(KEEP)
+    numbers, cycles = first + np.flatnonzero(complete), values[complete]
     own_chance = 0.0
     if profile is None:
         reference, numbers, cycles = cycles[:window], numbers[window:], cycles[window:]
-        if not len(cycles):
-            return {"cycles": (), "moves": (), "chance": ()}
         profile = _mean(reference)
         own_chance = _chance(reference - profile)
-    # The mean over slots, where most of the noise cancels; of net readings around zero, a tenth of their size.
-    level = max(abs(float(profile.mean())), float(np.sqrt(np.mean(profile**2))) / 10)
+    seen = abs(float(np.nanmean(profile))) if np.isfinite(profile).any() else 0.0
+    if level is None and seen > 10 * noise:
+        level = seen
     moves, times = [], []
     for stop in range(window, len(cycles) + 1):
         apart = cycles[stop - window : stop] - profile
         mean = _mean(apart)
         by_chance = own_chance + _chance(apart - mean)
-        size = float(np.mean(mean**2))
-        moves.append(float(np.sqrt(max(0.0, size - by_chance)) / level) if level else 0.0)
-        times.append(size / by_chance if by_chance > 0 else (np.inf if size else 0.0))
-    return {"cycles": tuple(numbers[window - 1 :].tolist()), "moves": tuple(moves), "chance": tuple(times)}
+        size = float(np.mean(mean[np.isfinite(mean)] ** 2)) if np.isfinite(mean).any() else 0.0
+        moves.append(float(np.sqrt(max(0.0, size - by_chance))))
+        times.append(min(size / by_chance, MOST) if by_chance > 0 else MOST * float(size > 0))
+    numbers = numbers[window - 1 :] if moves else numbers[:0]
+    return {"level": level, "cycles": tuple(numbers.tolist()), "moves": tuple(moves), "chance": tuple(times)}
 
 
 def _mean(cycles: Floats) -> Floats:
-    """The mean of a slot's values that are there; zero where there is none."""
+    """The mean of a slot's values that are there; NaN where there is none."""
     there = ~np.isnan(cycles)
-    mean: Floats = np.where(there, cycles, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    total, count = np.where(there, cycles, 0.0).sum(axis=0), there.sum(axis=0)
+    mean: Floats = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return mean
 
 
@@ -245,6 +279,8 @@ def _chance(apart: Floats) -> float:
     """
     apart = np.nan_to_num(apart)
     n = len(apart)
+    if n == 0:
+        return 0.0
     reach = min(n - 1, 1 + round(n ** (1 / 3)))
     total = float(np.mean(apart**2))
     for lag in range(1, reach + 1):

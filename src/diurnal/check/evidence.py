@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from diurnal.check.cycles import Cycles, moves, sample
 from diurnal.errors import ReadingsError
 from diurnal.private import Private
-from diurnal.readings.data import Floats
+from diurnal.readings.data import Floats, Marks
 from diurnal.readings.engines import local
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
@@ -27,6 +27,16 @@ READINGS = 1 << 24
 
 DRAWS = 300
 """How many draws the bootstrap makes."""
+
+FEWEST = 8
+"""How many cycles must count. Of three the correction leaves nothing at all; of a few it takes what they have in
+common for what the mean took away, and the bound does not hold."""
+
+LEAST_HOUSEHOLDS = 5
+"""How many households there must be. Two are each other's mirror image once their mean is taken away."""
+
+LEAST_SAMPLE = 64
+"""How many households are weighed at least, however many readings each has."""
 
 TILE = 48
 """How many cycles are compared with how many at a time."""
@@ -75,10 +85,9 @@ class Evidence(Private):
         """
         return min(1.0, 2 * min(self.p_largest, self.p_share))
 
-    @property
-    def negative(self) -> float:
-        """The share of negative coefficients among those significant at 5 %; a half if there are none."""
-        there = self.p < 0.05
+    def negative(self, level: float = 0.05) -> float:
+        """The share of negative coefficients among those significant at a level; a half if there are none."""
+        there = self.p < level
         return float(np.mean(self.z[there] < 0)) if there.any() else 0.5
 
 
@@ -92,13 +101,19 @@ def evidence(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, confiden
         confidence: Of the bound.
 
     Raises:
-        ReadingsError: The confidence is no share.
+        ReadingsError: The confidence is no share, or there are too few cycles or households.
     """
-    if not 0 < confidence < 1:
-        raise ReadingsError(f"Expected confidence={confidence} between 0 and 1.", hint="For example 0.95.")
-    k = len(cycles)
-    some = sample(panel, max(200, READINGS // (k * panel.grid.slots)), rng)
-    shares = _Shares(moves(some, cycles))
+    if not 0 < confidence <= 0.99:
+        raise ReadingsError(f"Expected confidence={confidence} above 0 and at most 0.99.", hint="For example 0.95.")
+    k, n = len(cycles), panel.n_households - cycles.silent
+    if k < FEWEST or n < LEAST_HOUSEHOLDS:
+        raise ReadingsError(
+            f"Not testable: {k} cycles count, of {n} households with readings; {FEWEST} and {LEAST_HOUSEHOLDS} "
+            "are needed.",
+            hint="Give a longer panel, or more households: of so few, taking away means leaves no evidence.",
+        )
+    some = sample(panel, max(LEAST_SAMPLE, READINGS // (k * panel.grid.slots)), rng)
+    shares = _Shares(*moves(some, cycles))
     multipliers = rng.multinomial(shares.n, np.full(shares.n, 1 / shares.n), DRAWS).astype(np.float64) - 1
     z, estimate = np.zeros((k, k)), np.zeros((k, k))
     chance, beyond, miss = np.zeros(DRAWS), np.zeros(DRAWS), np.zeros(DRAWS)
@@ -151,9 +166,13 @@ class _Shares:
     its size; the correction moves them back (theory 7).
     """
 
-    def __init__(self, variations: Floats) -> None:
+    def __init__(self, variations: Floats, known: Marks) -> None:
+        some = known.any(axis=(1, 2))
+        variations, known = variations[some], known[some]
         self.n, k, _ = variations.shape
-        self._moves = variations - variations.mean(axis=0)
+        # The mean of the households that are there: a missing one does not move, nor is it pulled by the others.
+        mean = variations.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        self._moves = (variations - mean) * known
         own = np.einsum("jks,jks->jk", self._moves, self._moves)
         self._whole = own.sum(axis=1) / (1 - 1 / k) / k**2
         self._each = (own - self._whole[:, None]) / (1 - 2 / k) / k

@@ -19,11 +19,10 @@ from functools import cache
 
 import numpy as np
 
-from diurnal.check.cycles import Cycles, moves, sample
-from diurnal.check.evidence import false_discovery
+from diurnal.check.cycles import KEEP, Cycles, moves, sample
 from diurnal.errors import ReadingsError
 from diurnal.private import Private
-from diurnal.readings.data import Floats
+from diurnal.readings.data import Floats, Integers
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 
@@ -32,6 +31,9 @@ PAIRS = 240
 
 HOUSEHOLDS = 300
 """Over how many households, at most."""
+
+CYCLES = 24
+"""From how many cycles of each half the pairs are drawn."""
 
 FEWEST = 6
 """How many cycles must count, for two halves to have a mean each."""
@@ -67,10 +69,6 @@ class Nonlinear(Private):
         """The same with each household's own size taken out."""
         return float(np.mean(self.p_scaled < level))
 
-    def discovered(self, level: float = 0.05) -> float:
-        """The share of pairs found with control of the false discovery rate, sizes taken out."""
-        return float(np.mean(false_discovery(self.p_scaled) < level))
-
 
 def available() -> bool:
     """Whether the library that does it is installed."""
@@ -89,18 +87,26 @@ def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, pairs: 
     Raises:
         ReadingsError: There are too few cycles or households.
     """
-    if len(cycles) < FEWEST or panel.n_households < LEAST_HOUSEHOLDS:
+    some = sample(panel, HOUSEHOLDS, rng)
+    variations, known = moves(some, cycles)
+    # A household that is out for weeks does not move then, and that would be taken for something in common.
+    there = (known.mean(axis=(1, 2)) >= float(KEEP)) & variations.any(axis=(1, 2))
+    if len(cycles) < FEWEST or there.sum() < LEAST_HOUSEHOLDS:
         raise ReadingsError(
-            f"Not testable beyond correlation: {len(cycles)} cycles count, of {panel.n_households} households.",
-            hint=f"It takes {FEWEST} cycles and {LEAST_HOUSEHOLDS} households.",
+            f"Not testable beyond correlation: it takes {FEWEST} cycles and {LEAST_HOUSEHOLDS} households that are "
+            f"there throughout, and there are {len(cycles)} and {there.sum()}.",
+            hint="Give a longer panel, or more households.",
         )
-    halves = _Halves(moves(sample(panel, HOUSEHOLDS, rng), cycles), rng)
+    halves = _Halves(variations[there], rng)
     chosen = halves.pairs(pairs)
     raw, scaled = _Blocks(halves.block), _Blocks(halves.scaled)
     with Progress("Looking beyond correlation", 2 * len(chosen) + len(STRENGTHS) * len(chosen)) as bar:
         p, p_scaled = (_p_values(blocks, chosen, bar) for blocks in (raw, scaled))
         power = tuple(
-            (strength, float(np.mean([_planted(halves, pair, strength, rng, bar) < 0.05 for pair in chosen])))
+            (
+                strength,
+                float(np.mean([_planted(halves, scaled, pair, strength, rng, bar) < 0.05 for pair in chosen])),
+            )
             for strength in STRENGTHS
         )
     return Nonlinear(n_households=halves.n, n_pairs=len(chosen), p=p, p_scaled=p_scaled, power=power)
@@ -114,29 +120,41 @@ class _Halves:
         self._moves = variations
         self._half = rng.permutation(np.arange(k) % 2)
         self._rng = rng
-        self._sums = [variations[:, self._half == half].sum(axis=1) for half in (0, 1)]
-        own = np.einsum("jks,jks->jk", variations, variations)
-        self._own = own
-        self._squares = [own[:, self._half == half].sum(axis=1) for half in (0, 1)]
+        self._parts: dict[int, tuple[Floats, Floats]] = {}
 
     def pairs(self, wanted: int) -> list[tuple[int, int]]:
-        """Pairs of cycles, one of each half, drawn without replacement."""
-        first, second = (np.flatnonzero(self._half == half) for half in (0, 1))
+        """Pairs of cycles, one of each half, drawn without replacement from some cycles of each."""
+        first, second = (self._some(half) for half in (0, 1))
         picked = self._rng.choice(len(first) * len(second), min(wanted, len(first) * len(second)), replace=False)
         return [(int(first[at // len(second)]), int(second[at % len(second)])) for at in picked]
 
     def block(self, cycle: int) -> Floats:
-        half = self._half[cycle]
-        rest = np.count_nonzero(self._half == half) - 1
-        mean = (self._sums[half] - self._moves[:, cycle]) / rest
-        block: Floats = self._moves[:, cycle] - mean
-        return block
+        """A cycle less the mean of the others of its half."""
+        return self._apart(cycle)[0]
 
     def scaled(self, cycle: int) -> Floats:
-        half = self._half[cycle]
-        size = np.sqrt(np.maximum(self._squares[half] - self._own[:, cycle], np.finfo(float).tiny))
+        """The same over each household's size in the others of its half, around their own mean."""
+        block, size = self._apart(cycle)
         # A household that never moves in the other cycles has no size to be measured by.
-        return np.where(size[:, None] > 1e-3, self.block(cycle) / np.maximum(size[:, None], 1e-3), 0.0)
+        return np.where(size > 0, block / np.where(size > 0, size, 1), 0.0)
+
+    def _apart(self, cycle: int) -> tuple[Floats, Floats]:
+        """A cycle less the mean of the others of its half, and each household's size in these. Made once each."""
+        if cycle not in self._parts:
+            self._parts[cycle] = self._make(cycle)
+        return self._parts[cycle]
+
+    def _make(self, cycle: int) -> tuple[Floats, Floats]:
+        others = np.flatnonzero(self._half == self._half[cycle])
+        rest = self._moves[:, others[others != cycle]]
+        mean = rest.mean(axis=1)
+        size = np.sqrt(np.mean((rest - mean[:, None]) ** 2, axis=(1, 2)))
+        return self._moves[:, cycle] - mean, size[:, None]
+
+    def _some(self, half: int) -> Integers:
+        """Some cycles of a half, so that few matrices of distances are kept."""
+        cycles = np.flatnonzero(self._half == half)
+        return self._rng.permutation(cycles)[:CYCLES]
 
 
 class _Blocks:
@@ -177,7 +195,12 @@ def _p_values(blocks: _Blocks, pairs: Sequence[tuple[int, int]], bar: Progress) 
 
 
 def _planted(
-    halves: _Halves, pair: tuple[int, int], strength: float, rng: np.random.Generator, bar: Progress
+    halves: _Halves,
+    scaled: _Blocks,
+    pair: tuple[int, int],
+    strength: float,
+    rng: np.random.Generator,
+    bar: Progress,
 ) -> float:
     """The p-value of a pair into which dependence without correlation was planted.
 
@@ -187,4 +210,4 @@ def _planted(
     first, second = halves.scaled(pair[0]), rng.permutation(halves.scaled(pair[1]))
     rank = np.argsort(np.argsort(np.einsum("js,js->j", first, first))) / max(1, halves.n - 1)
     bar.advance(1)
-    return _p_value(_centred(first), _centred(second * (1 + strength * (2 * rank - 1))[:, None]))
+    return _p_value(scaled.centred(pair[0]), _centred(second * (1 + strength * (2 * rank - 1))[:, None]))

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from diurnal.check.correlation import correlations
-from diurnal.check.cycles import sample
+from diurnal.check.cycles import KEEP, means, sample
 from diurnal.errors import InputError, ReadingsError
+from diurnal.exact import Number
 from diurnal.private import Private, PrivateDict
-from diurnal.readings.data import Floats, Integers, Marks
-from diurnal.readings.engines import local
+from diurnal.readings.data import Floats, Marks
 from diurnal.readings.grid import slots_of
 from diurnal.readings.panel import Panel
 
@@ -59,31 +59,36 @@ class Candidate(Private):
         return PrivateDict({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 
-def candidates(panel: Panel, named: Iterable[str | int] = (), *, rng: np.random.Generator) -> tuple[Candidate, ...]:
+def candidates(
+    panel: Panel, named: str | int | Iterable[str | int] = (), *, keep: Number = KEEP, rng: np.random.Generator
+) -> tuple[Candidate, ...]:
     """Lengths that the panel may repeat with, shortest first, each with the correlation it leaves.
 
     Args:
         panel: Private readings; of a large panel a sample of households is looked at.
         named: Lengths to try besides those found: "1d", "12h", 96 slots.
+        keep: What share of a cycle's readings must be present for it to count.
         rng: For the sample; it reaches no release.
 
     Raises:
-        ReadingsError: There are hardly any readings, or a length is none.
+        ReadingsError: A length is none.
     """
     minutes, own = panel.grid.minutes, panel.grid.slots
+    if isinstance(named, (str, int)):
+        named = [named]
     wanted = {slots_of(length, minutes): "named" for length in named}
-    repeats = autocorrelation(panel)
+    repeats = _repeats(panel)
     why = {slots_of(length, minutes): "usual" for length in ("1d", "1w") if 1440 % minutes == 0}
     found = found_period(repeats)
     why |= {own: "the panel's"} | wanted | ({} if found is None else {found: "found in the data"})
     some = sample(panel, max(200, READINGS // max(1, panel.n_steps)), rng)
     return tuple(
-        _candidate(some, slots, reason, float(repeats[slots]) if slots < len(repeats) else None)
+        _candidate(some, slots, reason, float(repeats[slots]) if slots < len(repeats) else None, keep)
         for slots, reason in sorted(why.items())
     )
 
 
-def _candidate(panel: Panel, slots: int, why: str, repeats: float | None) -> Candidate:
+def _candidate(panel: Panel, slots: int, why: str, repeats: float | None, keep: Number) -> Candidate:
     shaped = panel.with_period(slots)
     candidate = Candidate(
         slots=slots,
@@ -95,10 +100,18 @@ def _candidate(panel: Panel, slots: int, why: str, repeats: float | None) -> Can
         median=None,
     )
     try:
-        found = correlations(shaped.first(min(shaped.n_cycles, MOST_CYCLES)))
+        found = correlations(shaped if shaped.n_cycles <= MOST_CYCLES else shaped.first(MOST_CYCLES), keep=keep)
     except InputError as error:
         return replace(candidate, note=error.message.removeprefix("Not testable: "))
     return replace(candidate, largest=found.largest, median=found.median)
+
+
+def _repeats(panel: Panel) -> Floats:
+    try:
+        return autocorrelation(panel)
+    except ReadingsError:
+        # Homes may move though their sum does not: then there is nothing to find, and lengths can still be tried.
+        return np.zeros(0)
 
 
 def autocorrelation(panel: Panel) -> Floats:
@@ -107,13 +120,11 @@ def autocorrelation(panel: Panel) -> Floats:
     Raises:
         ReadingsError: There are hardly any readings, or they never change.
     """
-    total, present = local.fold(
-        _totals, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Looking for periods"
-    )
-    there = present > 0
+    level = means(panel)
+    there = ~np.isnan(level)
     if there.sum() < 4:
         raise ReadingsError("Not testable: there are hardly any readings.", hint="Give a longer panel.")
-    series = np.where(there, total / np.maximum(present, 1), 0.0)
+    series = np.where(there, level, 0.0)
     series = np.where(there, series - _trend(series, there, panel.grid.slots_in(days=8)), 0.0)
     size = 1 << (2 * len(series) - 1).bit_length()
     half = len(series) // 2
@@ -143,6 +154,8 @@ def found_period(repeats: Floats) -> int | None:
 
     Every multiple of a period is a period too. Which of these leaves less is a question for the correlations.
     """
+    if len(repeats) < 3:
+        return None
     here = repeats[1:-1]
     peaks = 1 + np.flatnonzero((here > LEAST) & (here >= repeats[:-2]) & (here > repeats[2:]))
     peaks = peaks[peaks > 1]
@@ -158,7 +171,3 @@ def in_words(slots: int, minutes: int) -> str:
             number = length // size
             return f"{number} {unit}s" if number > 1 else f"1 {unit}"
     return f"{length} minutes"
-
-
-def _totals(block: Panel) -> tuple[Integers, Integers]:
-    return block.readings.sum(axis=1), block.present.sum(axis=1, dtype=np.int64)

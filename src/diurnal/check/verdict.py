@@ -28,7 +28,7 @@ from diurnal.check.periods import Candidate, candidates, in_words
 from diurnal.errors import InputError, ReadingsError
 from diurnal.exact import Number, instance, whole
 from diurnal.picture import Pictured
-from diurnal.private import Private, PrivateDict
+from diurnal.private import Private, PrivateDict, PrivateList, private
 from diurnal.readings.panel import Panel
 
 UNTESTED = "untested"
@@ -63,6 +63,11 @@ class Thresholds:
                 raise ReadingsError(
                     f"Expected {name}={value!r} between 0 and 1.", hint="For example Thresholds(largest=0.4)."
                 )
+        if self.level < 0.01 or self.confidence > 0.99:
+            raise ReadingsError(
+                f"Expected level={self.level} of at least 0.01 and confidence={self.confidence} of at most 0.99.",
+                hint="A bootstrap of some hundred draws can say no more.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -108,8 +113,8 @@ class Verdict(Pictured, Private):
         """How many cycles apart cycles are more alike than their neighbours, again and again: 7 for a week."""
         return self.correlations.rhythm(self.thresholds.rhythm)
 
-    def sentences(self) -> list[str]:
-        """The verdict in plain sentences, one after the other."""
+    def sentences(self) -> PrivateList:
+        """The verdict in plain sentences, one after the other. Private, as all of it."""
         found, sure, limit = self.correlations, self.evidence, self.thresholds
         meets = "This meets" if self.small else "This does not meet"
         said = [
@@ -118,14 +123,16 @@ class Verdict(Pictured, Private):
             f"{limit.largest:g}, half below {limit.median:g}).",
             self._sure_sentence(),
             f"With {limit.confidence:.0%} confidence every coefficient of such homes is below {sure.bound:.2f} in "
-            "size.",
+            "size."
+            if sure.bound < 1
+            else "So few homes give no bound on what coefficients of such homes may be.",
             self._beyond_sentence(),
             self._rhythm_sentence(),
             self._short_sentence(),
             "What cycles have in common is no part of the pattern that is protected: in pattern mode it is "
             "published, and epsilon does not help; strong mode covers it one cycle at a time (theory 6.2).",
         ]
-        return [sentence for sentence in said if sentence]
+        return PrivateList(sentence for sentence in said if sentence)
 
     def _sure_sentence(self) -> str:
         sure, level = self.evidence, self.thresholds.level
@@ -134,7 +141,7 @@ class Verdict(Pictured, Private):
         if self.found:
             return (
                 f"How sure: {chance}; {sure.discovered(level):.0%} do with false discoveries held at {level:.0%}, "
-                f"{sure.negative:.0%} of the significant ones are negative, and p is {_p(sure.p_all)} "
+                f"{sure.negative(level):.0%} of the significant ones are negative, and p is {_p(sure.p_all)} "
                 "for all together. That is more than chance."
             )
         return (
@@ -181,7 +188,8 @@ class Verdict(Pictured, Private):
 
     def to_json(self) -> PrivateDict:
         """The keys others may rely on. Plain data, still private."""
-        return PrivateDict({"version": VERSION, **self._findings(), "digest": self.digest})
+        content: PrivateDict = private({"version": VERSION, **self._findings(), "digest": self.digest})
+        return content
 
     def _findings(self) -> dict[str, Any]:
         found, sure, seen, limit = self.correlations, self.evidence, self.nonlinear, self.thresholds
@@ -211,7 +219,7 @@ class Verdict(Pictured, Private):
                 "share_significant_scaled": seen.significant_scaled(limit.level),
                 "power": [list(each) for each in seen.power],
             },
-            "periods": [dict(each.to_json()) for each in self.periods],
+            "periods": [each.to_json() for each in self.periods],
             "thresholds": {name: getattr(limit, name) for name in limit.__dataclass_fields__},
             "verdict": self.words,
             "sentences": self.sentences(),
@@ -225,14 +233,15 @@ class Verdict(Pictured, Private):
         rows = [
             ("how large", f"largest |c| {found.largest:.3f} (small: below {limit.largest:g})"),
             ("", f"median  |c| {found.median:.3f} (small: below {limit.median:g})"),
-            ("how sure", f"{sure.significant(limit.level):.0%} of pairs not zero at {limit.level:.0%}"),
-            ("", f"{sure.discovered(limit.level):.0%} with false discoveries at {limit.level:.0%}"),
+            ("how sure", f"{sure.significant(limit.level):.0%} of pairs not zero (by chance {limit.level:.0%})"),
+            ("", f"{sure.discovered(limit.level):.0%} if at most {limit.level:.0%} of those found may be false"),
             (
                 "",
-                f"all together: p {_p(sure.p_all)}; every |c| below {sure.bound:.2f} ({limit.confidence:.0%} sure)",
+                f"all together: p {_p(sure.p_all)}; {self._bound_words()}",
             ),
             ("by lag", "  ".join(shown[:4])),
             *([("", "  ".join(shown[4:]))] if shown[4:] else []),
+            *([("", f"every {self.rhythm} cycles more alike than beside: a longer rhythm")] if self.rhythm else []),
             ("beyond", self._beyond_row()),
             ("periods", "largest |c|, median |c|"),
             *(("", f"{each.name:12}{_sizes(each)}  {each.why}") for each in self.periods),
@@ -244,22 +253,33 @@ class Verdict(Pictured, Private):
             "",
         ]
         body = [f"{name:11}{text}".rstrip() for name, text in rows]
-        return "\n".join([*head, *body, "", f"Verdict: {self.words}.", f"digest  {self.digest}"])
+        tail = [
+            f"Verdict: what cycles have in common is {self.words}.",
+            "It is not protected: in pattern mode it is published with the variations, and",
+            "no epsilon helps; strong mode protects it one cycle at a time.",
+            f"digest  {self.digest}",
+        ]
+        return "\n".join([*head, *body, "", *tail])
+
+    def _bound_words(self) -> str:
+        if self.evidence.bound >= 1:
+            return "no bound on |c|"
+        return f"every |c| below {self.evidence.bound:.2f} ({self.thresholds.confidence:.0%} sure)"
 
     def _beyond_row(self) -> str:
         seen = self.nonlinear
         if seen is None:
             return f"not looked at: {self.not_looked}"
         return (
-            f"{seen.significant_scaled(self.thresholds.level):.0%} of {seen.n_pairs} pairs by distance, "
-            "own size taken out"
+            f"{seen.significant_scaled(self.thresholds.level):.0%} of {seen.n_pairs} pairs "
+            f"(by chance {self.thresholds.level:.0%}), own size taken out"
         )
 
 
 def check(
     panel: Panel,
     *,
-    periods: Iterable[str | int] = (),
+    periods: str | int | Iterable[str | int] = (),
     thresholds: Thresholds | None = None,
     keep: Number = KEEP,
     seed: int = 0,
@@ -290,7 +310,7 @@ def check(
         evidence=sure,
         nonlinear=seen,
         not_looked=why,
-        periods=candidates(panel, periods, rng=rng),
+        periods=candidates(panel, periods, keep=keep, rng=rng),
         thresholds=chosen,
         subject=subject(panel),
     )

@@ -80,7 +80,7 @@ class Curator:
                     return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
             history = history.closing(self._store.calendar())
-            record, others = _prepare(bound, history), self._store.records()
+            record, others = _prepare(bound, history, acknowledge), self._store.records()
             guard.check_population(record, others)
             record = replace(record, first_step=guard.first_step(record, others))
             guard.check_groups(record)
@@ -136,7 +136,7 @@ def _bind(plan: Plan, history: Panel) -> Plan:
     return choose(plan.with_(**facts), history.shape_by(plan.groups))
 
 
-def _prepare(plan: Plan, history: Panel) -> StreamRecord:
+def _prepare(plan: Plan, history: Panel, acknowledged: str | None) -> StreamRecord:
     """A plan's groups and atoms; nothing learned and nothing drawn yet."""
     weights = plan.query.weights(history.n_households)
     members = history.members(plan.groups)
@@ -158,6 +158,7 @@ def _prepare(plan: Plan, history: Panel) -> StreamRecord:
         profile=empty,
         known=empty.astype(bool),
         first_step=history.first_step,
+        acknowledged=None if plan.level == "cycle" else acknowledged,
     )
 
 

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -53,7 +54,7 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
             hint="Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest); with too little data "
             f"for a verdict, acknowledge={UNTESTED!r}.",
         )
-    if not isinstance(digest, str) or digest.partition("-")[0] != subject(history):
+    if not isinstance(digest, str) or not re.fullmatch(f"{subject(history)}-[0-9a-f]{{16}}", digest):
         raise AcknowledgeError(
             "What is acknowledged is no verdict on these households and this period.",
             hint="Check a panel of the plan's own roster and grid, and give its verdict's digest.",

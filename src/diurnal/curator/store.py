@@ -62,6 +62,8 @@ class StreamRecord(Private):
     """The first step it may report: after its history, and after a predecessor."""
     end: int | None = None
     """The step at which it was stopped."""
+    acknowledged: str | None = None
+    """The digest of the verdict that somebody has read, or that nothing was tested; None at level `cycle`."""
 
     @property
     def key(self) -> str:

@@ -44,6 +44,11 @@ class Stream:
         return self.plan.guarantee()
 
     @property
+    def acknowledged(self) -> str | None:
+        """What was acknowledged when it was started: a verdict's digest, or that nothing was tested. Private."""
+        return self._record().acknowledged
+
+    @property
     def noisy_profile(self) -> dict[str, list[Fraction]]:
         """G by group, a value a slot, in units of the sum. Pattern mode only.
 
@@ -111,7 +116,7 @@ class Stream:
             rows = [self._store.rows(self._key, each) for each in steps]
         return [row for each in rows for step in sorted(each) for row in each[step]]
 
-    def drift(self, *, window: int = 28, threshold: float = 0.3) -> dict[str, Drift]:
+    def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
         """How far the pattern has moved, by group, from released rows alone: public, and free (theory 6.7).
 
         In pattern mode reports are held against the noisy profile, else against the first reported cycles.
@@ -119,19 +124,30 @@ class Stream:
         Args:
             window: How many cycles are averaged; whole weeks, so that weekends do not look like a move.
             threshold: From which move on there is an alarm, as a share of the level.
+            level: The mean of the pattern, from public knowledge, in the reports' unit. Else it is read from the
+                pattern itself where noise is small enough.
         """
         with self._store.transaction():
             record, last = self._record(), self._store.last_step(self._key)
             steps = range(record.first_step, record.first_step if last is None else last + 1)
             rows = self._store.rows(self._key, steps)
-        profiles = None
-        if record.plan.level == "pattern":
-            sizes = {group.name: record.plan.query.denominator(group.size) for group in record.groups}
-            profiles = {
-                name: [value / sizes[name] for value in profile] for name, profile in self.noisy_profile.items()
-            }
-        released = [row for step in sorted(rows) for row in rows[step]]
-        return public(drift(released, record.plan.grid, profiles, window=window, threshold=threshold))
+        released, plan, profiles, noise = [row for step in sorted(rows) for row in rows[step]], record.plan, {}, {}
+        for group, layers in zip(record.groups, self._layers, strict=True):
+            size = plan.query.denominator(group.size)
+            profiles[group.name] = [value / size for value in group.noisy_profile]
+            noise[group.name] = 0.0 if plan.level == "cycle" else layers.mean_deviation(window) / size
+        if plan.level == "cycle":
+            noise = {row.group: row.deviation / row.denominator for row in released}
+        found = drift(
+            released,
+            plan.grid,
+            profiles if plan.level == "pattern" else None,
+            noise=noise,
+            level=level,
+            window=window,
+            threshold=threshold,
+        )
+        return public(found)
 
     def total(self, reports: Iterable[Report]) -> list[Report]:
         """The whole roster's rows from the rows of its groups, for free."""
@@ -337,6 +353,12 @@ class _Layers:
         if self.cycle is not None:
             variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
         self.forms = [Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist()]
+
+    def mean_deviation(self, cycles: int) -> float:
+        """The standard deviation of the noise in the mean over all slots of so many cycles' reports."""
+        mean = np.full(len(self.forms), 1 / len(self.forms))
+        layers = ((self.pattern, 1), (self.cycle, cycles))
+        return math.sqrt(sum(layer.variance(mean) / times for layer, times in layers if layer is not None))
 
 
 def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:

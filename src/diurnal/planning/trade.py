@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from diurnal.check.periods import Candidate
 from diurnal.check.verdict import Verdict
-from diurnal.errors import InputError
+from diurnal.errors import InputError, PlanError
 from diurnal.exact import instance
 from diurnal.picture import Pictured
 from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
 from diurnal.planning.prediction import short
-from diurnal.private import Private, PrivateDict
+from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.panel import Panel, Shape
 
 
@@ -44,18 +44,19 @@ class Trades(Pictured, Private):
 
     def to_json(self) -> PrivateDict:
         """Plain data, still private."""
-        return PrivateDict(
-            periods=[
-                {**row.period.to_json(), "mechanism": row.mechanism, "error": row.error, "cost_note": row.note}
-                for row in self.rows
-            ]
-        )
+        rows = [
+            {**row.period.to_json(), "mechanism": row.mechanism, "error": row.error, "cost_note": row.note}
+            for row in self.rows
+        ]
+        about = {"unit": self.plan.query.unit(self.plan.grid.unit), "level": self.plan.level}
+        content: PrivateDict = private({**about, "n_households": self.n_households, "periods": rows})
+        return content
 
     def __str__(self) -> str:
         unit = self.plan.query.unit(self.plan.grid.unit)
         lines = [
-            f"Periods: correlation left, and predicted error in {unit} ({self.n_households} households a group, "
-            f"{self.plan.level}). For the custodian's eyes.",
+            f"Periods: correlation left, and predicted error in {unit}. For the custodian's eyes.",
+            f"{self.n_households} households a group, level {self.plan.level}",
             f"{'':14}{'cycles':>7}{'max |c|':>9}{'median':>8}{'error':>11}  mechanism",
         ]
         for row in self.rows:
@@ -80,7 +81,15 @@ def trade(plan: Plan, verdict: Verdict, shape: Shape | Panel, *, open_data: Pane
         shape: How large the groups are; or the panel, of which nothing else is used.
         open_data: *Public* readings of other households, as for `predict`.
     """
+    instance(plan, Plan, "plan", hint="Make one with Plan(...).")
     instance(verdict, Verdict, "verdict", hint="Make one with dn.check(panel).")
+    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+    ours, theirs = (replace(grid, slots=1) for grid in (plan.grid, verdict.correlations.grid))
+    if ours != theirs:
+        raise PlanError(
+            "The plan's steps are other ones than those the verdict looked at.",
+            hint="Make the plan with grid=panel.grid.",
+        )
     sizes = shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
     rows = tuple(_trade(plan, period, sizes, open_data) for period in verdict.periods)
     return Trades(plan=plan, n_households=min(sizes.group_sizes), rows=rows)

@@ -302,7 +302,8 @@ def gram(readings: Integers, present: Marks, *, slots: int, cycles: Integers) ->
         run = slice(start, start + width)
         block = moves(readings[:, run], present[:, run], slots=slots, cycles=cycles)
         flat = (block if block.flags.c_contiguous else block.transpose(0, 2, 1)).reshape(k, -1)
-        total = add_grams(total, (block.sum(axis=2).astype(np.int64), _products(flat)))
+        products = _products(flat)
+        total = add_grams(total, (block.sum(axis=2).astype(np.int64), products))
     return total
 
 

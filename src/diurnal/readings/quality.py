@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from diurnal.private import Private, PrivateDict
+from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.data import Integers, Marks
 
 BLANK = "blank"
@@ -29,7 +28,7 @@ SECOND = "second of a doubled hour"
 NEVER = "at an hour that never was"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Quality(Private):
     """An import's account: every row was kept or set aside for one of the reasons."""
 
@@ -69,7 +68,7 @@ class Quality(Private):
 
     def to_json(self) -> PrivateDict:
         """Plain data, still private."""
-        return PrivateDict({name: _plain(getattr(self, name)) for name in self.__dataclass_fields__})
+        return PrivateDict({name: private(getattr(self, name)) for name in self.__dataclass_fields__})
 
     def table(self) -> str:
         """The account as a table of text."""
@@ -92,12 +91,6 @@ class Quality(Private):
         }
         lines += [f"{name:<42}{value:>16,}" for name, value in facts.items() if value is not None]
         return "\n".join([*lines, *self.notes])
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def tally(readings: Integers, present: Marks, day: int) -> Counter[str]:

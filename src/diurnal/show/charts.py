@@ -7,7 +7,8 @@ colour alone. A chart of private results says so in its corner.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,11 +18,13 @@ import numpy as np
 from diurnal import picture
 from diurnal.check.correlation import Correlations
 from diurnal.check.drift import Drift
-from diurnal.check.periods import in_words
+from diurnal.check.periods import Candidate, in_words
 from diurnal.check.verdict import Verdict
 from diurnal.errors import InputError
+from diurnal.planning.prediction import short
 from diurnal.planning.trade import Trades
 from diurnal.private import Private
+from diurnal.readings.grid import Grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,12 +83,19 @@ def _new(result: object, width: float, height: float, rows: int = 1, columns: in
 
     figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
     if isinstance(result, Private):
-        figure.supxlabel("private: for the custodian's eyes", x=0.995, ha="right", fontsize=7, color=MARK)
+        figure.supxlabel("private: for the custodian's eyes", x=0.005, ha="left", fontsize=7, color=MARK)
     return figure, figure.subplots(rows, columns)
 
 
-def _since(found: Correlations) -> str:
-    return f"cycle (0 is {found.grid.wall(found.first_step).date()})"
+def _since(grid: Grid, first_step: int) -> str:
+    return f"cycle (0 is {grid.wall(first_step).date()})"
+
+
+def _whole_numbers() -> Any:
+    """Ticks at whole cycles."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)
 
 
 def _lag_name(found: Correlations) -> str:
@@ -99,7 +109,7 @@ def sheet(verdict: Verdict) -> Figure:
     figure, axes = _new(verdict, 11, 9, 2, 2)
     grid = verdict.correlations.grid
     figure.suptitle(
-        f"Almost periodic with a period of {in_words(grid.slots, grid.minutes)}? {verdict.words.capitalize()}.",
+        f"Period of {in_words(grid.slots, grid.minutes)}: what cycles have in common is {verdict.words}.",
         fontsize=12,
         fontweight="bold",
         x=0.01,
@@ -161,8 +171,10 @@ def _heatmap(axis: Axes, verdict: Verdict) -> None:
         rasterized=True,
     )
     axis.set_title("Correlation of every two cycles")
-    axis.set_xlabel(_since(found))
+    axis.set_xlabel(_since(found.grid, found.first_step))
     axis.set_ylabel("cycle")
+    axis.xaxis.set_major_locator(_whole_numbers())
+    axis.yaxis.set_major_locator(_whole_numbers())
     bar = axis.figure.colorbar(image, ax=axis, shrink=0.85)
     bar.set_label("correlation c (diagonal left blank)")
     bar.outline.set_visible(False)
@@ -173,20 +185,21 @@ def _histogram(axis: Axes, verdict: Verdict) -> None:
     edges, percent = found.histogram(50)
     axis.bar(edges[:-1], percent, np.diff(edges), align="edge", color=SOFT, edgecolor="white", linewidth=0.5)
     axis.axvline(limit.largest, color=MARK, linestyle="--", linewidth=1)
-    axis.annotate(
-        f" threshold {limit.largest:g}",
-        (limit.largest, 0.97),
-        xycoords=("data", "axes fraction"),
-        va="top",
-        color=MARK,
-    )
     axis.axvline(found.median, color=INK, linewidth=1)
-    axis.annotate(f" median {found.median:.3f}", (found.median, 0.97), xycoords=("data", "axes fraction"), va="top")
-    axis.set_xlim(0, max(limit.largest, found.largest) * 1.25)
-    axis.set_ylim(0, 1.15 * percent.max())
+    axis.set_xlim(0, min(1.0, max(limit.largest, found.largest) * 1.4))
+    # At two heights, so that they never meet.
+    _beside(axis, f" small: all below {limit.largest:g}", limit.largest, 0.98, MARK)
+    _beside(axis, f" median {found.median:.3f}", found.median, 0.92, INK)
+    axis.set_ylim(0, 1.2 * percent.max())
     axis.set_title(f"Size of {len(found.pairs):,} correlations, largest {found.largest:.3f}")
     axis.set_xlabel("size of the correlation |c|")
     axis.set_ylabel("pairs of cycles (%)")
+
+
+def _beside(axis: Axes, words: str, at: float, height: float, colour: str) -> None:
+    """Words beside a vertical line: to its left where there is no room to its right."""
+    side, pad = ("right", f"{words.strip()} ") if at > 0.7 * axis.get_xlim()[1] else ("left", words)
+    axis.annotate(pad, (at, height), xycoords=("data", "axes fraction"), va="top", ha=side, color=colour)
 
 
 def _lags(axis: Axes, verdict: Verdict) -> None:
@@ -195,14 +208,14 @@ def _lags(axis: Axes, verdict: Verdict) -> None:
     # The furthest lags have a few pairs each, and say little.
     shown = apart <= max(10, int(apart[-1] * 0.9))
     axis.axhline(0, color=SOFT, linewidth=0.8)
-    axis.plot(apart[shown], means[shown], color=INK, linewidth=1.1)
+    axis.plot(apart[shown], means[shown], color=INK, linewidth=1.1 if len(apart) < 400 else 0.5)
     lag = verdict.rhythm
     if lag is not None:
         marked = shown & (apart % lag == 0) & (apart <= 8 * lag)
         axis.plot(apart[marked], means[marked], "o", color=MARK, markersize=4)
         name = in_words(lag * found.grid.slots, found.grid.minutes)
         axis.plot([], [], "o", color=MARK, markersize=4, label=f"every {lag} cycles ({name})")
-        axis.legend(loc="upper right")
+        axis.legend(loc="best")
     axis.set_title("Mean correlation by distance in time")
     axis.set_xlabel(_lag_name(found))
     axis.set_ylabel("mean correlation c")
@@ -210,64 +223,88 @@ def _lags(axis: Axes, verdict: Verdict) -> None:
 
 def _periods(axis: Axes, verdict: Verdict) -> None:
     tested = [each for each in verdict.periods if each.largest is not None and each.median is not None]
-    places = np.arange(len(tested))
-    for offset, name, colour in ((-0.2, "largest", INK), (0.2, "median", SOFT)):
-        values = [getattr(each, name) for each in tested]
-        bars = axis.bar(places + offset, values, 0.38, color=colour, label=f"{name} |c|")
-        axis.bar_label(bars, fmt="%.3f", fontsize=8, padding=2)
-    axis.axhline(verdict.thresholds.largest, color=MARK, linestyle="--", linewidth=1)
-    axis.annotate(
-        f"threshold {verdict.thresholds.largest:g}",
-        (0.995, verdict.thresholds.largest),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="bottom",
-        color=MARK,
-    )
-    axis.set_xticks(places, [f"{each.name}\n{each.why}" for each in tested])
-    axis.set_xlim(-0.7, max(1, len(tested)) - 0.3)
-    axis.set_ylim(0, 1.3 * max([verdict.thresholds.largest, *(each.largest or 0 for each in tested)]))
-    axis.legend(loc="upper left", ncols=2)
     axis.set_title("What each period leaves")
-    axis.set_ylabel("size of the correlation |c|")
+    if not tested:
+        _nothing(axis, "no period is testable")
+        return
+    _bars(axis, tested)
+    limit = verdict.thresholds.largest
+    axis.axvline(limit, color=MARK, linestyle="--", linewidth=1, zorder=0)
+    axis.set_xlim(0, 1.25 * max([limit, *(each.largest or 0 for each in tested)]))
+    axis.set_yticks(range(len(tested)), [f"{each.name}\n{each.why}" for each in tested])
+    axis.set_xlabel(f"size of the correlation |c| (dashed: small, all below {limit:g})")
+
+
+def _bars(axis: Axes, periods: Sequence[Candidate]) -> None:
+    """The largest and the median correlation of each period, shortest on top."""
+    places = np.arange(len(periods))
+    for offset, name, colour in ((-0.2, "largest", INK), (0.2, "median", SOFT)):
+        values = [getattr(each, name) for each in periods]
+        bars = axis.barh(places + offset, values, 0.38, color=colour, label=f"{name} |c|")
+        axis.bar_label(bars, fmt="%.3f", fontsize=8, padding=2)
+    axis.set_ylim(len(periods) - 0.4, -0.6)
+    axis.figure.legend(*axis.get_legend_handles_labels(), loc="outside lower right", ncols=2)
+
+
+def _nothing(axis: Axes, words: str) -> None:
+    """Empty axes that say why."""
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, words, ha="center", va="center", color=SOFT, transform=axis.transAxes)
 
 
 @_styled
 def trade(trades: Trades) -> Figure:
-    """What each period leaves, against what it costs."""
-    figure, axis = _new(trades, 6.4, 4.2)
-    unit = trades.plan.query.unit(trades.plan.grid.unit)
+    """What each period leaves, beside what it costs."""
     points = [row for row in trades.rows if row.error is not None and row.period.largest is not None]
-    for row in points:
-        axis.plot([row.error] * 2, [row.period.median, row.period.largest], color=SOFT, linewidth=1)
-        axis.plot(row.error, row.period.largest, "o", color=INK)
-        axis.plot(row.error, row.period.median, "o", color=INK, markerfacecolor="white")
-        axis.annotate(f"  {row.period.name}\n  {row.mechanism}", (row.error, row.period.largest), va="center")
-    axis.plot([], [], "o", color=INK, label="largest |c|")
-    axis.plot([], [], "o", color=INK, markerfacecolor="white", label="median |c|")
-    axis.legend(loc="upper right")
-    axis.set_xlim(0, 1.25 * max((row.error or 0 for row in points), default=1))
-    axis.set_ylim(0, 1.2 * max((row.period.largest or 0 for row in points), default=1))
-    axis.set_title("Periods: what each leaves, and what it costs")
-    axis.set_xlabel(f"predicted error of a report ({unit})")
-    axis.set_ylabel("correlation left |c|")
+    figure, (left, right) = _new(trades, 8.4, 2.2 + 0.55 * len(points), 1, 2)
+    unit = trades.plan.query.unit(trades.plan.grid.unit)
+    left.set_title("What each period leaves")
+    right.set_title("What it costs")
+    if not points:
+        for axis in (left, right):
+            _nothing(axis, "no period is testable and fits the plan")
+        return figure
+    _bars(left, [row.period for row in points])
+    left.set_xlim(0, 1.25 * max(row.period.largest or 0 for row in points))
+    left.set_yticks(range(len(points)), [row.period.name for row in points])
+    left.set_xlabel("correlation left |c|")
+    bars = right.barh(range(len(points)), [row.error or 0 for row in points], 0.5, color=SOFT)
+    right.bar_label(bars, [f"{short(row.error or 0)}  {row.mechanism}" for row in points], fontsize=8, padding=2)
+    right.set_xlim(0, 1.45 * max(row.error or 0 for row in points))
+    right.set_ylim(*left.get_ylim())
+    right.set_yticks([])
+    right.set_xlabel(f"predicted error of a report ({unit})")
     return figure
 
 
 @_styled
 def drift(found: Drift) -> Figure:
     """How far the pattern has moved, window after window."""
-    figure, axis = _new(found, 7.2, 3.6)
-    cycles, moves, alarms = np.array(found.cycles), 100 * np.array(found.moves), np.array(found.alarms, dtype=bool)
-    axis.plot(cycles, moves, color=INK, linewidth=1.2)
-    axis.axhline(100 * found.threshold, color=MARK, linestyle="--", linewidth=1)
+    figure, axis = _new(found, 7.2, 3.8)
+    title = f"{found.group}: how far the last {found.window} cycles lie from {found.against}"
+    axis.set_title(textwrap.fill(title, 80))
+    if not found.cycles:
+        _nothing(axis, f"no window of {found.window} cycles yet")
+        return figure
+    scale = 1.0 if found.level is None else 100 / found.level
+    cycles, moves, alarms = (
+        np.array(found.cycles),
+        scale * np.array(found.moves),
+        np.array(found.alarms, dtype=bool),
+    )
+    axis.plot(cycles, moves, color=INK, linewidth=1.2, marker="o" if len(cycles) < 10 else None, markersize=3)
+    top = float(moves.max())
+    if found.level is not None:
+        axis.axhline(100 * found.threshold, color=MARK, linestyle="--", linewidth=1, label="threshold")
+        top = max(top, 100 * found.threshold)
     if alarms.any():
         axis.plot(cycles[alarms], moves[alarms], "o", color=MARK, markersize=3, label="alarm")
-        axis.legend(loc="upper left")
-    axis.set_ylim(0, max(100 * found.threshold, moves.max(initial=0)) * 1.2)
-    axis.set_title(f"{found.group}: how far the last {found.window} cycles lie from {found.against}")
-    axis.set_xlabel("cycle")
-    axis.set_ylabel("move (% of the level)")
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(loc="upper right", ncols=2)
+    axis.set_ylim(0, 1.3 * top or 1)
+    axis.xaxis.set_major_locator(_whole_numbers())
+    axis.set_xlabel(_since(found.grid, 0))
+    axis.set_ylabel(f"move ({found.unit})" if found.level is None else "move (% of the level)")
     return figure
 
 
