@@ -120,39 +120,8 @@ def sheet(verdict: Verdict) -> Figure:
     return figure
 
 
-@_styled
-def heatmap(verdict: Verdict) -> Figure:
-    """The correlation of every two cycles."""
-    figure, axis = _new(verdict, 6.4, 5.6)
-    _heatmap(axis, verdict)
-    return figure
-
-
-@_styled
-def histogram(verdict: Verdict) -> Figure:
-    """How many pairs of cycles have which correlation."""
-    figure, axis = _new(verdict, 6.4, 3.8)
-    _histogram(axis, verdict)
-    return figure
-
-
-@_styled
-def lags(verdict: Verdict) -> Figure:
-    """The mean correlation of cycles so far apart."""
-    figure, axis = _new(verdict, 6.4, 3.8)
-    _lags(axis, verdict)
-    return figure
-
-
-@_styled
-def periods(verdict: Verdict) -> Figure:
-    """What each period leaves."""
-    figure, axis = _new(verdict, 6.4, 3.8)
-    _periods(axis, verdict)
-    return figure
-
-
 def _heatmap(axis: Axes, verdict: Verdict) -> None:
+    """The correlation of every two cycles."""
     from matplotlib.colors import LinearSegmentedColormap
 
     found = verdict.correlations
@@ -181,6 +150,7 @@ def _heatmap(axis: Axes, verdict: Verdict) -> None:
 
 
 def _histogram(axis: Axes, verdict: Verdict) -> None:
+    """How many pairs of cycles have which correlation."""
     found, limit = verdict.correlations, verdict.thresholds
     edges, percent = found.histogram(50)
     axis.bar(edges[:-1], percent, np.diff(edges), align="edge", color=SOFT, edgecolor="white", linewidth=0.5)
@@ -203,6 +173,7 @@ def _beside(axis: Axes, words: str, at: float, height: float, colour: str) -> No
 
 
 def _lags(axis: Axes, verdict: Verdict) -> None:
+    """The mean correlation of cycles so far apart."""
     found = verdict.correlations
     apart, means = found.by_lag()
     # The furthest lags have a few pairs each, and say little.
@@ -222,6 +193,7 @@ def _lags(axis: Axes, verdict: Verdict) -> None:
 
 
 def _periods(axis: Axes, verdict: Verdict) -> None:
+    """What each period leaves."""
     tested = [each for each in verdict.periods if each.largest is not None and each.median is not None]
     axis.set_title("What each period leaves")
     if not tested:
@@ -250,6 +222,24 @@ def _nothing(axis: Axes, words: str) -> None:
     """Empty axes that say why."""
     axis.set_axis_off()
     axis.text(0.5, 0.5, words, ha="center", va="center", color=SOFT, transform=axis.transAxes)
+
+
+def _alone(draw: Callable[[Axes, Verdict], None], height: float) -> Callable[[Verdict], Figure]:
+    """One of a verdict's charts by itself."""
+
+    def paint(verdict: Verdict) -> Figure:
+        figure, axis = _new(verdict, 6.4, height)
+        draw(axis, verdict)
+        return figure
+
+    paint.__name__, paint.__doc__ = draw.__name__.lstrip("_"), draw.__doc__
+    return _styled(paint)
+
+
+heatmap = _alone(_heatmap, 5.6)
+histogram = _alone(_histogram, 3.8)
+lags = _alone(_lags, 3.8)
+periods = _alone(_periods, 3.8)
 
 
 @_styled
