@@ -11,7 +11,7 @@ The way through the house, each room knowing only the ones before it:
     planning   all of it as plain data, its error predicted before anything is spent
                Plan, Reference, predict, choose, explain, epsilon_for, trade
     curator    start once, report each step once, for ever
-               Curator, Stream, Report
+               Curator, Stream, Report; watch_folder, watch_table
     show       tables, charts, the command line
                whatever can be drawn has .draw("file.svg")
     study      beside the way: the paper as it is printed
@@ -35,6 +35,7 @@ from diurnal.check.verdict import Thresholds, Verdict, check
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
+from diurnal.curator.watch import watch_folder, watch_table
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import (
     choose,
@@ -106,5 +107,7 @@ __all__ = [
     "read",
     "save_panel",
     "trade",
+    "watch_folder",
+    "watch_table",
     "write",
 ]

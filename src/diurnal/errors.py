@@ -14,6 +14,7 @@
         ├── PopulationError            another grid, period or domain than the store's
         ├── AcknowledgeError           nobody has said to have read the verdict on these readings
         ├── PrivateError               what was computed on private data was about to be made public
+        ├── StoreError                 a store that cannot be reached, written, or believed
         └── StreamError                an unknown or stopped stream
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
@@ -110,6 +111,10 @@ class AcknowledgeError(RefusedError):
 
 class PrivateError(RefusedError):
     """What was computed on private data was about to be made public."""
+
+
+class StoreError(RefusedError):
+    """The store cannot be reached, written or believed; nothing was drawn, spent or published."""
 
 
 class StreamError(RefusedError):

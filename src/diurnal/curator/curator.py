@@ -10,23 +10,34 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diurnal.curator import guard
-from diurnal.curator.store import Group, MemoryStore, Store, StreamRecord
-from diurnal.curator.stream import Stream, released
-from diurnal.errors import PlanError, QueryError, ReadingsError
-from diurnal.exact import instance
+from diurnal.curator.records import Group, StreamRecord
+from diurnal.curator.status import Status, StreamStatus
+from diurnal.curator.stream import Stream, layers_of, released
+from diurnal.errors import BudgetError, PlanError, QueryError, ReadingsError, StoreError, StreamError
+from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.promise.budget import Budget
 from diurnal.readings import kernels
+from diurnal.readings.grid import Grid
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
+
+if TYPE_CHECKING:
+    from diurnal.curator.ledger import Event
+    from diurnal.curator.store import Store
+    from diurnal.curator.verification import Verification
 
 
 class Curator:
@@ -41,6 +52,9 @@ class Curator:
         """Keep streams in a store. `Curator.in_memory` makes one with a store of its own."""
         self._store = store
 
+    def __repr__(self) -> str:
+        return f"Curator({len(self.streams())} stream(s), head {self.head})"
+
     @classmethod
     def in_memory(cls, budget: Budget | None = None) -> Curator:
         """A curator whose memory ends with the process.
@@ -50,7 +64,58 @@ class Curator:
         """
         chosen = Budget() if budget is None else budget
         instance(chosen, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
-        return cls(MemoryStore(chosen))
+        from diurnal.curator.store import Store
+
+        return cls(Store.in_memory(chosen))
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        budget: Budget | None = None,
+        *,
+        grid: Grid | None = None,
+        domain: tuple[int, int] | None = None,
+        channel: str | None = None,
+        calendar: Iterable[int] = (),
+        profiles: str | Path | None = None,
+        fence: str | None = None,
+    ) -> Curator:
+        """The curator of a store that lasts: a SQLite file, or PostgreSQL where several machines share it.
+
+        A store is one population. What is said of it when it is made holds for ever; what is not said then is
+        decided by the first plan. Private profiles lie beside it, in files that only their owner can read.
+
+        Args:
+            where: A path; or an address, such as postgresql+psycopg://host/name.
+            budget: The caps for every household, when the store is made; the store's own otherwise.
+            grid: The steps of the population, its period among them.
+            domain: The physical range of a reading.
+            channel: What is metered.
+            calendar: Steps whose true total is public, when the store is made.
+            profiles: The folder for private profiles; beside the file unless given.
+            fence: After restoring a backup, the last head that was published.
+
+        Raises:
+            StoreError: It cannot be opened; or it is a backup, and there is no fence.
+            PopulationError: It was made with another budget, grid, domain or channel.
+        """
+        from diurnal.curator.opening import opened
+
+        if budget is not None:
+            instance(budget, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
+        instance(where, (str, Path), "where", hint="A path, or postgresql+psycopg://host/name.")
+        if grid is not None:
+            instance(grid, Grid, "grid", hint="For example panel.grid.")
+        if domain is not None:
+            instance(domain, (tuple, list), "domain", hint="For example (0, 8000).")
+        said = {
+            "grid": None if grid is None else grid.to_json(),
+            "domain": None if domain is None else [whole(bound, "domain", least=-(2**62)) for bound in domain],
+            "channel": channel,
+        }
+        population = {name: value for name, value in said.items() if value is not None}
+        return cls(opened(where, budget, population=population, calendar=calendar, profiles=profiles, fence=fence))
 
     def start(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> Stream:
         """Start a plan, or find it started.
@@ -79,24 +144,227 @@ class Curator:
                     self._store.close_steps(history.calendar)
                     return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
-            history = history.closing(self._store.calendar())
-            record, others = _prepare(bound, history, acknowledge), self._store.records()
-            guard.check_population(record, others)
-            record = replace(record, first_step=guard.first_step(record, others))
-            guard.check_groups(record)
-            guard.check_overlap(record, others)
-            guard.check_history(record, others)
-            guard.check_differencing(record, others)
-            guard.check_budget(record, others, self._store.budget)
+            record, history = self._checked(bound, history, acknowledge)
             record = _learn(record, _in_domain(bound, history))
-            guard.check_profiles(record, others)
-            self._store.add(_release(record), history.calendar)
+            guard.check_profiles(record, self._store.records())
+            self._store.settle_population(bound)
+            self._store.add(_with_forms(_release(record)), history.calendar)
         return Stream(self._store, bound.hash)
+
+    def explain(self, plan: Plan, history: Panel) -> list[str]:
+        """What starting a plan would mean here, in sentences; nothing is drawn, spent or written.
+
+        How it differs from the running plan that it is most like, what it costs and what that leaves, and from
+        which step on it reports.
+
+        Raises:
+            InputError: Plan and history do not fit each other.
+            RefusedError: It would be refused, and why.
+        """
+        with self._store.transaction():
+            bound = _bind(plan, history)
+            others = self._store.records()
+            for started in others:
+                if started.plan.with_(calendar=bound.calendar) == bound:
+                    return ["It has been started: this is the same stream, and nothing is spent."]
+            record, _ = self._checked(bound, history, None)
+            return [
+                *_differences(record, others),
+                *guard.costs(record, others, self._store),
+                f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
+            ]
+
+    def _checked(self, bound: Plan, history: Panel, acknowledge: str | None) -> tuple[StreamRecord, Panel]:
+        """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""
+        guard.check_people(history, self._store)
+        history = history.closing(self._store.calendar())
+        record, others = _prepare(bound, history, acknowledge), self._store.records()
+        guard.check_population(record, self._store)
+        record = replace(record, first_step=guard.first_step(record, others))
+        guard.check_groups(record)
+        guard.check_overlap(record, others)
+        guard.check_history(record, others, self._store)
+        guard.check_differencing(record, others)
+        guard.check_budget(record, others, self._store)
+        return record, history
 
     def streams(self) -> list[Stream]:
         """Every stream ever started."""
         with self._store.transaction():
             return [Stream(self._store, record.key) for record in self._store.records()]
+
+    def stream(self, key: str) -> Stream:
+        """A started stream by its plan's hash, or by how that begins.
+
+        Raises:
+            StreamError: None begins so, or several do.
+        """
+        with self._store.transaction():
+            found = [record.key for record in self._store.records() if record.key.startswith(key)]
+        if len(found) != 1:
+            raise StreamError(f"{len(found)} streams begin with {key!r}.", hint="See curator.status().")
+        return Stream(self._store, found[0])
+
+    @property
+    def head(self) -> str:
+        """Where the ledger stands: publish it with every batch, and keep it. It fences a restored backup."""
+        with self._store.transaction():
+            return str(self._store.head())
+
+    @property
+    def budget(self) -> Budget:
+        """The caps for every household."""
+        with self._store.transaction():
+            return self._store.budget
+
+    def raise_cap(self, budget: Budget) -> None:
+        """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset.
+
+        Raises:
+            BudgetError: A cap would be lowered, or the delta changed.
+        """
+        instance(budget, Budget, "budget", hint="For example Budget(pattern='2', strong='1').")
+        with self._store.transaction():
+            old = self._store.budget
+            for name in ("pattern", "strong"):
+                before, after = Fraction(getattr(old, name)), Fraction(getattr(budget, name))
+                if after < before or budget.delta != old.delta:
+                    raise BudgetError(
+                        f"The {name} cap is {text(before)}, and {text(after)} was given; a delta stays as it is.",
+                        hint="A cap can be raised, never lowered: what was promised is promised.",
+                        remaining=before,
+                        requested=after,
+                    )
+            self._store.set_fact("budget", budget.to_json())
+            self._store.note("raised", {"budget": budget.to_json()})
+
+    def ledger(self) -> list[Event]:
+        """Everything that was ever decided, in order."""
+        with self._store.transaction():
+            return list(self._store.events())
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Look whether everything is as it was written: events, rows, plans, profiles, calendar, budget.
+
+        Args:
+            head: A head that was published; whether it is still in the ledger is looked at too.
+        """
+        from diurnal.curator.verification import verify
+
+        return verify(self._store, head)
+
+    def status(self) -> Status:
+        """How the store stands, for its operator's eyes."""
+        with self._store.transaction():
+            records, budget = self._store.records(), self._store.budget
+            return Status(
+                head=str(self._store.head()),
+                pattern=(guard.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
+                strong=(guard.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                streams=tuple(_status(record, self._store) for record in records),
+            )
+
+    def backup(self, path: str | Path) -> str:
+        """Copy the store, private profiles and all, into a SQLite file. Returns the head at that moment.
+
+        A backup is opened with a fence: `Curator.open(path, fence=last_published_head)`.
+        """
+        from diurnal.curator.opening import back_up
+
+        if not self._store.lasting:
+            raise StoreError("A store in memory has no backup.", hint="Curator.open(path) makes one that lasts.")
+        return str(back_up(self._store, Path(path)))
+
+    def erase(self, household: str) -> None:
+        """Forget a household: its profile and its readings are deleted, and it does not move from now on.
+
+        What was released stays released: the noisy profile, and every report. The next plan must leave it out.
+
+        Raises:
+            StreamError: No plan has it.
+        """
+        with self._store.transaction():
+            self._for_each(household, self._forget)
+            self._store.erase(household)
+            self._store.sweep(spare=True)
+            self._said_again()
+
+    def move_out(self, household: str, step: int) -> None:
+        """A new tenant: the household does not move from a step on, until the next plan learns its new pattern.
+
+        A new meter is no new household: keep its name, and its budget goes with it.
+
+        Raises:
+            StreamError: No plan has it.
+        """
+        step = whole(step, "step", least=0, error=ReadingsError)
+
+        def silence(record: StreamRecord, place: int) -> None:
+            self._store.change(record.moved_out([place], step), "moved out", {"step": step})
+
+        with self._store.transaction():
+            self._for_each(household, silence)
+            self._store.note("tenancy", {"step": step})
+            self._said_again()
+
+    def _said_again(self) -> None:
+        """One less of what a restored backup did not know."""
+        if self._store.owed():
+            self._store.set_fact("owed", self._store.owed() - 1)
+
+    def _for_each(self, household: str, work: Callable[[StreamRecord, int], None]) -> None:
+        found = [record for record in self._store.records() if household in record.places]
+        if not found:
+            raise StreamError("No plan of this store has that household.", hint="Names are those of the roster.")
+        for record in found:
+            work(record, record.places[household])
+
+    def _forget(self, record: StreamRecord, place: int) -> None:
+        alias = self._store.name_digests([record.households[place]])[0][:16]
+        self._store.change(record.forgetting(place, alias), "erased", {"households": 1}, roster=True)
+        held = self._store.held_steps(record.number)
+        for step in held:
+            each = self._store.held(record.number, range(step, step + 1))[step]
+            present, readings = each.present.copy(), each.readings.copy()
+            present[place], readings[place] = False, 0
+            self._store.hold(record.number, {step: replace(each, present=present, readings=readings)})
+
+
+def _differences(record: StreamRecord, others: Sequence[StreamRecord]) -> list[str]:
+    """How a plan differs from the one that it is most like, among those that share a household with it."""
+    beside = [other for other in others if other.members & record.members]
+    if not beside:
+        return ["It is the first plan over these households."]
+    names = [each.name for each in fields(Plan) if each.name not in ("roster", "calendar")]
+
+    def changed(other: StreamRecord) -> list[str]:
+        return [name for name in names if getattr(record.plan, name) != getattr(other.plan, name)]
+
+    nearest = min(beside, key=lambda other: (len(changed(other)), -other.number))
+    gone, new = (len(one - two) for one, two in itertools.permutations((nearest.members, record.members)))
+    state = "running" if nearest.end is None else f"stopped at step {nearest.end}"
+    what = ", ".join(changed(nearest)) or "nothing but its households"
+    return [
+        f"Of the plans over these households it is most like {nearest.key[:12]} ({state}); it differs in {what}.",
+        f"{gone} household(s) of that one are not in it, {new} are new.",
+    ]
+
+
+def _status(record: StreamRecord, store: Store) -> StreamStatus:
+    last = store.last_step(record.number)
+    return StreamStatus(
+        plan=record.key,
+        level=record.plan.level,
+        households=len(record.members),
+        groups=len(record.groups),
+        first_step=record.first_step,
+        last_step=last,
+        last_time=None if last is None else record.plan.grid.time(last),
+        end=record.end,
+        open_steps=len(store.held_steps(record.number)),
+        acknowledged=record.acknowledged,
+        counts=store.counts(record.number),
+    )
 
 
 def _bind(plan: Plan, history: Panel) -> Plan:
@@ -111,11 +379,6 @@ def _bind(plan: Plan, history: Panel) -> Plan:
             f"Expected a history of {plan.history} complete cycles from the start of one, got "
             f"{history.n_steps} steps from step {history.first_step}.",
             hint=f"Cut it with panel.first({plan.history}).",
-        )
-    if plan.grace:
-        raise PlanError(
-            "This curator takes a step as it is given; it cannot wait for late readings.",
-            hint="Leave grace at 0, and give a step when it is complete.",
         )
     if plan.groups is not None:
         history.members(plan.groups)
@@ -212,4 +475,11 @@ def _release(record: StreamRecord) -> StreamRecord:
     groups = [
         replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
     ]
+    return replace(record, groups=tuple(groups))
+
+
+def _with_forms(record: StreamRecord) -> StreamRecord:
+    """Fix how rows are written, for ever: a row asked for in ten years has the same decimals."""
+    layers = layers_of(record)
+    groups = [replace(group, forms=each.forms) for group, each in zip(record.groups, layers, strict=True)]
     return replace(record, groups=tuple(groups))

@@ -1,6 +1,7 @@
 """Guard: what a curator refuses, before anything is drawn (theory 4.5 and 4.6).
 
 - `check_acknowledged`: somebody has read the verdict on the assumption that a pattern's promise rests on.
+- `check_people`: who was erased stays so.
 - `check_population`: one store is one grid, one period, one domain and one channel.
 - `check_groups`: groups that are large enough.
 - `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
@@ -20,12 +21,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diurnal.check.verdict import UNTESTED, subject
-from diurnal.curator.report import Report
-from diurnal.curator.store import Store, StreamRecord
+from diurnal.curator.records import StreamRecord
 from diurnal.errors import (
     AcknowledgeError,
     BudgetError,
@@ -36,10 +38,13 @@ from diurnal.errors import (
 )
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
-from diurnal.promise.budget import NOTHING, Budget, Loss
+from diurnal.promise.budget import NOTHING, Loss
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms, variation_sums
 from diurnal.readings.panel import Panel
+
+if TYPE_CHECKING:
+    from diurnal.curator.store import Store
 
 _LossOf = Callable[[StreamRecord], Loss]
 
@@ -61,17 +66,28 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
         )
 
 
-def check_population(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
-    """Refuse another grid, domain or channel than the first plan's."""
-    for other in others[:1]:
-        for name in ("grid", "domain", "channel"):
-            ours, theirs = getattr(record.plan, name), getattr(other.plan, name)
-            if ours != theirs:
-                raise PopulationError(
-                    f"This store has {name} {theirs}, the plan has {ours}.",
-                    hint="One store is one population with one period: plans with different periods do not "
-                    "compose. Use the store's, or a store of another population.",
-                )
+def check_people(history: Panel, store: Store) -> None:
+    """Refuse a roster with a household that was erased."""
+    gone = store.erased()
+    if gone and not gone.isdisjoint(store.name_digests(history.households)):
+        raise PopulationError(
+            "The history has a household that was erased.",
+            hint="Leave it out: history.without([...]). Who asked to be forgotten stays forgotten.",
+        )
+
+
+def check_population(record: StreamRecord, store: Store) -> None:
+    """Refuse another grid, domain or channel than the store's; the first plan decides what nobody has said."""
+    plan = record.plan
+    ours = {"grid": plan.grid.to_json(), "domain": list(plan.domain), "channel": plan.channel}
+    theirs = store.fact("population")
+    for name, value in ours.items():
+        if theirs.setdefault(name, value) != value:
+            raise PopulationError(
+                f"This store has {name} {theirs[name]}, the plan has {value}.",
+                hint="One store is one population with one period: plans with different periods do not "
+                "compose. Use the store's, or a store of another population.",
+            )
 
 
 def check_groups(record: StreamRecord) -> None:
@@ -109,12 +125,19 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             )
 
 
-def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+def check_history(record: StreamRecord, others: Iterable[StreamRecord], store: Store) -> None:
     """Refuse strong plans of which one learns from cycles that the other reports.
 
     What a history cycle loses grows with the reports that follow (theory 4.3), and these have no end: the
     promise made for a reported cycle would be gone.
     """
+    slots = record.plan.grid.slots
+    if store.unknown_plans() and record.plan.history and record.history_start < store.resumes(slots):
+        raise OverlapError(
+            f"This store was restored, and plans that it does not know may have reported before step "
+            f"{store.resumes(slots)}.",
+            hint="Take a history from then on.",
+        )
     for other in others:
         strong = record.plan.level == other.plan.level == "strong"
         learns = _overlap(record.history(), other.reports()) or _overlap(other.history(), record.reports())
@@ -182,8 +205,9 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
     return max([start, *ends])
 
 
-def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: Budget) -> None:
+def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> None:
     """Refuse a plan that would take any of its households past a cap."""
+    budget = store.budget
     delta = None if budget.delta is None else Fraction(budget.delta)
     caps: tuple[tuple[str, Fraction, _LossOf], ...] = (
         ("pattern", Fraction(budget.pattern), pattern_loss),
@@ -199,7 +223,7 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
                 hint="Open the store with Budget(..., delta='1e-6').",
             )
         # Losses at a delta do not add up as numbers do: each household's total is read by itself.
-        pasts = _past_losses(record, others, loss)
+        pasts = [past + store.fenced(name) for past in _past_losses(record, others, loss)]
         worst = max(pasts, key=lambda past: (past + asked).at(delta))
         if (worst + asked).at(delta) > cap:
             remaining = max(Fraction(0), cap - worst.at(delta))
@@ -213,6 +237,33 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], budget: B
                 remaining=remaining,
                 requested=asked.at(delta),
             )
+
+
+def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> list[str]:
+    """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
+    said, budget = [], store.budget
+    delta = None if budget.delta is None else Fraction(budget.delta)
+    for name, loss in (("pattern", pattern_loss), ("strong", cycle_loss)):
+        asked = loss(record)
+        if asked == NOTHING:
+            continue
+        past = max(
+            (past + store.fenced(name) for past in _past_losses(record, others, loss)), key=lambda p: p.at(delta)
+        )
+        left = Fraction(getattr(budget, name)) - (past + asked).at(delta)
+        said.append(
+            f"It costs {text(asked.at(delta))} of the {name} budget of {text(Fraction(getattr(budget, name)))}; "
+            f"{text(past.at(delta))} was spent before by its most charged household, and {text(left)} is left."
+        )
+    return said
+
+
+def spent(records: Sequence[StreamRecord], store: Store, name: str) -> Fraction:
+    """What the most charged household has lost so far, of the pattern or strong budget."""
+    delta = None if store.budget.delta is None else Fraction(store.budget.delta)
+    loss = {"pattern": pattern_loss, "strong": cycle_loss}[name]
+    pasts = [past for record in records for past in _past_losses(record, records, loss)] or [NOTHING]
+    return max((past + store.fenced(name)).at(delta) for past in pasts)
 
 
 def pattern_loss(record: StreamRecord) -> Loss:
@@ -234,13 +285,18 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     would come out as a difference of two reports), or the two plans together would give away the sum of too
     few households.
     """
-    patterns = [other for other in store.records() if other.plan.level == "pattern" and other.key != record.key]
+    spoken = panel.steps.start, panel.steps.stop
+    patterns = [
+        other
+        for other in store.records()
+        if other.plan.level == "pattern" and other.key != record.key and _overlap(other.reports(), spoken)
+    ]
     others = _connected(record, patterns) if patterns else []
-    published = {other.key: store.rows(other.key, panel.steps) for other in others}
+    published = {other.key: store.published(other.number, panel.steps) for other in others}
     silent = np.zeros(panel.n_steps, dtype=bool)
     for step in sorted(set().union(*published.values())):
-        earlier = [(other, published[other.key][step]) for other in others if step in published[other.key]]
-        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1))
+        earlier = [other for other in others if step in published[other.key]]
+        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
     return silent
 
 
@@ -271,17 +327,17 @@ def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[Str
     return found
 
 
-def _compatible(record: StreamRecord, earlier: Sequence[tuple[StreamRecord, Sequence[Report]]], row: Panel) -> bool:
+def _compatible(record: StreamRecord, earlier: Sequence[StreamRecord], row: Panel, store: Store) -> bool:
     """Whether a plan may say a step's variations beside all plans that have published the step."""
     effective = [_effective(record, row, row.households)]
-    for other, published in earlier:
+    for other in earlier:
         if not set(other.households) <= set(row.households):
             return False
         seen = _columns_of(row, other.households)
-        if not _same_readings(other, seen, published):
+        if used_digests(other, seen, store) != [store.used(other.number, row.first_step)]:
             return False
         effective.append(_effective(other, seen, row.households))
-    minimum = max(each.plan.minimum_group for each in (record, *(other for other, _ in earlier)))
+    minimum = max(each.plan.minimum_group for each in (record, *earlier))
     return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
 
 
@@ -291,12 +347,37 @@ def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
     return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
 
 
-def _same_readings(record: StreamRecord, row: Panel, published: Sequence[Report]) -> bool:
-    """Whether a plan's published rows are what these readings would give."""
-    slot, sums = row.grid.slot(row.first_step), used_sums(record, row)[0][0]
-    totals = record.atoms.by_group(sums).tolist()
-    again = [group.noisy_profile[slot] + total for group, total in zip(record.groups, totals, strict=True)]
-    return again == [report.numerator for report in published]
+def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
+    """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
+
+    Sums would not tell: readings that differ may have the same. A reading counts with a multiplier of its
+    household, and so does its being there, so that two steps that are not the same differ, but for next to no
+    chance.
+    """
+    atoms, key, n = record.atoms, store.key(), len(record.households)
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
+    marks = panel.present[:, order] & record.known[slots]
+    values = panel.readings[:, order]
+    if not marks.all():
+        values = values * marks
+    halves = []
+    for half in (0, 1):
+        reading, being = (_multipliers(key, n, half, part)[order] for part in (0, 1))
+        there = np.full(len(values), being.sum()) if marks.all() else marks @ being
+        # Whole numbers of 64 bits that go round: nothing is lost, and nothing overflows that matters.
+        halves.append(((values @ reading) + there).astype(np.uint64).tolist())
+    return [f"{first:016x}{second:016x}" for first, second in zip(*halves, strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _multipliers(key: int, n: int, half: int, part: int) -> Integers:
+    """A multiplier for each household, from the store's key: odd, and looking like chance (splitmix64)."""
+    mixed = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.uint64((key >> (64 * half)) & (2**64 - 1)) + np.uint64(part << 40)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)).astype(np.int64)
 
 
 def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:

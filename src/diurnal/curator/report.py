@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -65,6 +65,16 @@ class Form:
         shown = deviation / denominator
         places = max(0, 3 - math.floor(math.log10(shown))) if shown > 0 else 3
         return cls(deviation, denominator, places, decimal(Fraction(shown), places))
+
+    def to_json(self) -> list[Any]:
+        """Plain data, the float to its last bit."""
+        return [self.deviation.hex(), self.denominator, self.places, self.std]
+
+    @classmethod
+    def from_json(cls, content: Sequence[Any]) -> Form:
+        """The form that `to_json` wrote."""
+        deviation, denominator, places, std = content
+        return cls(float.fromhex(deviation), denominator, places, std)
 
     def write(self, numerator: Fraction, **names: Any) -> Report:
         """A row."""

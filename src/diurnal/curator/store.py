@@ -1,281 +1,555 @@
-"""Store: what a curator remembers. Here in memory; the seam at which it becomes durable.
+"""Store: what a curator remembers, durably: one population, its budget, its plans, its reports, its ledger.
 
-Everything a stream has decided lives behind this interface, and every change is made inside
-`transaction()`: a plan's start, a cycle's noise, a batch of rows. Whoever asks again finds what was decided
-first. Profiles, held readings and cycle noise are private and have no repr.
+Everything happens inside `transaction()`: at once, alone, and on the disk when it is over. Whoever asks again, in
+this process or another, finds what was decided first. Profiles, held readings and cycle noise are private and have
+no repr.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from abc import ABC, abstractmethod
-from collections import Counter
+import uuid
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from threading import RLock
+from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 
-from diurnal.curator.report import Report
-from diurnal.errors import StreamError
+from diurnal.curator import ledger, schema
+from diurnal.curator.database import errors_translated, in_memory
+from diurnal.curator.ledger import Event, Head
+from diurnal.curator.records import HeldStep, StreamRecord, Values, runs
+from diurnal.curator.shelf import MemoryShelf, Shelf
+from diurnal.errors import StoreError, StreamError
+from diurnal.exact import text
 from diurnal.planning.plan import Plan
-from diurnal.private import Private
-from diurnal.promise.budget import Budget
-from diurnal.readings.data import Integers, Marks
-from diurnal.readings.kernels import Atoms
+from diurnal.promise.budget import NOTHING, Budget, Loss
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Group:
-    """One group of a plan's roster."""
+class Store:
+    """What a curator remembers. All methods but `transaction` are called inside it."""
 
-    name: str
-    """Its name."""
-    size: int
-    """How many households of the roster it has."""
-    weight: int
-    """p*, the largest absolute weight in it."""
-    noisy_profile: tuple[Fraction, ...] = field(repr=False)
-    """G, a value a slot. Public in pattern mode, private in strong mode."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StreamRecord(Private):
-    """A started plan."""
-
-    plan: Plan
-    """The plan, with its roster, calendar and first cycle filled in."""
-    households: tuple[str, ...] = field(repr=False)
-    """The roster."""
-    groups: tuple[Group, ...]
-    """Its groups."""
-    atoms: Atoms = field(repr=False)
-    """Its atoms: the households of one group and weight."""
-    profile: Integers = field(repr=False)
-    """zhat, in the order of the atoms. Private."""
-    known: Marks = field(repr=False)
-    """Where zhat is known. Private."""
-    first_step: int
-    """The first step it may report: after its history, and after a predecessor."""
-    end: int | None = None
-    """The step at which it was stopped."""
-    acknowledged: str | None = None
-    """The digest of the verdict that somebody has read, or that nothing was tested; None at level `cycle`."""
-
-    @property
-    def key(self) -> str:
-        """The plan's hash."""
-        return self.plan.hash
-
-    @cached_property
-    def members(self) -> frozenset[str]:
-        """The households whose readings it uses: those with a weight."""
-        return frozenset(self.households[i] for i in self.atoms.order)
-
-    @property
-    def history_start(self) -> int:
-        """The first step of the history."""
-        return (self.plan.first_cycle or 0) * self.plan.grid.slots
-
-    def history(self) -> tuple[float, float]:
-        """The steps its profiles are made from, from and up to."""
-        return self.history_start, self.history_start + self.plan.history * self.plan.grid.slots
-
-    @property
-    def last(self) -> float:
-        """The step before which its reports end; infinite while it runs."""
-        return float("inf") if self.end is None else self.end
-
-    def reports(self) -> tuple[float, float]:
-        """The steps it reports, from and up to."""
-        return self.first_step, self.last
-
-    def speaks_about(self) -> tuple[float, float]:
-        """The steps whose readings its reports show: a pattern plan's history too."""
-        return self.history_start if self.plan.level == "pattern" else self.first_step, self.last
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HeldCycle(Private):
-    """Readings of a cycle that reports when it is complete. Private."""
-
-    readings: Integers = field(repr=False)
-    """A row a slot."""
-    present: Marks = field(repr=False)
-    """Where there is a reading."""
-    arrived: Marks = field(repr=False)
-    """Which slots have arrived."""
-
-
-class Store(ABC):
-    """What a curator remembers. All methods are called inside `transaction()`."""
-
-    budget: Budget
-
-    @abstractmethod
-    def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside happens at once, and alone."""
-
-    @abstractmethod
-    def records(self) -> tuple[StreamRecord, ...]:
-        """Every plan ever started, in order."""
-
-    @abstractmethod
-    def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
-        """Remember a started plan, spend its budget, and close the calendar's steps."""
-
-    @abstractmethod
-    def end(self, key: str, step: int) -> None:
-        """Remember that a plan reports nothing from a step on."""
-
-    @abstractmethod
-    def calendar(self) -> frozenset[int]:
-        """Steps that are never reported."""
-
-    @abstractmethod
-    def close_steps(self, steps: Iterable[int]) -> None:
-        """Put more steps on the calendar."""
-
-    @abstractmethod
-    def rows(self, key: str, steps: Iterable[int]) -> dict[int, tuple[Report, ...]]:
-        """The published rows of those steps that have been published."""
-
-    @abstractmethod
-    def last_step(self, key: str) -> int | None:
-        """The latest step a plan has published."""
-
-    @abstractmethod
-    def publish(self, key: str, rows: Mapping[int, tuple[Report, ...]]) -> None:
-        """Remember rows for ever. A step that has rows already keeps them."""
-
-    @abstractmethod
-    def cycle_noise(self, key: str, cycle: int) -> dict[str, tuple[int, ...]] | None:
-        """The noise of an open cycle by group, if it has been drawn."""
-
-    @abstractmethod
-    def keep_noise(self, key: str, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
-        """Keep a cycle's noise before its first use."""
-
-    @abstractmethod
-    def held(self, key: str, cycle: int) -> HeldCycle | None:
-        """The readings of an open cycle that have arrived."""
-
-    @abstractmethod
-    def hold(self, key: str, step: int, readings: Integers, present: Marks) -> bool:
-        """Keep the readings of a step of an open cycle; False, and nothing kept, if it has some already."""
-
-    @abstractmethod
-    def close_cycle(self, key: str, cycle: int) -> None:
-        """Erase a cycle's noise and readings, once every step of it is published or on the calendar."""
-
-    @abstractmethod
-    def open_cycles(self, key: str) -> list[int]:
-        """Cycles with noise or readings that have not been erased yet."""
-
-    @abstractmethod
-    def count(self, key: str, what: str, number: int) -> None:
-        """Add to a counter for the custodian's eyes."""
-
-    @abstractmethod
-    def counts(self, key: str) -> dict[str, int]:
-        """The custodian's counters."""
-
-    def record(self, key: str) -> StreamRecord:
-        """A started plan by its hash."""
-        for record in self.records():
-            if record.key == key:
-                return record
-        raise StreamError(f"No stream {key[:12]} in this store.", hint="Start the plan first.")
-
-
-class MemoryStore(Store):
-    """A store that lasts as long as the process: for notebooks, tests and studies."""
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
+    def __init__(self, engine: sa.Engine, shelf: Shelf) -> None:
+        self._engine, self._shelf = engine, shelf
         self._lock = RLock()
         self._process = os.getpid()
+        self._connection: Any = None
         self._records: dict[str, StreamRecord] = {}
-        self._calendar: frozenset[int] = frozenset()
-        self._rows: dict[str, dict[int, tuple[Report, ...]]] = {}
-        self._noise: dict[tuple[str, int], dict[str, tuple[int, ...]]] = {}
-        self._held: dict[tuple[str, int], HeldCycle] = {}
-        self._counts: dict[str, Counter[str]] = {}
+        self._closed_steps: frozenset[int] | None = None
+        self._old: list[str] = []
+        self._erasing = False
+        # Connections are closed when nobody has the store any more.
+        self._closing = weakref.finalize(self, engine.dispose)
+
+    @classmethod
+    def in_memory(cls, budget: Budget) -> Store:
+        """A store that ends with the process."""
+        store = cls(in_memory(), MemoryShelf())
+        with store.transaction():
+            store.create(budget, {})
+        return store
+
+    @property
+    def shelf(self) -> Any:
+        """Where rosters and profiles lie."""
+        return self._shelf
+
+    @property
+    def connection(self) -> Any:
+        """The connection of the transaction that is going on."""
+        return self._connection
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it outlives the process."""
+        return not isinstance(self._shelf, MemoryShelf)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        if os.getpid() != self._process:
+        """Everything inside happens at once, and alone; on the disk when it is over, or not at all."""
+        with self._lock:
+            if self._connection is not None:
+                yield
+                return
+            self._check_process()
+            with errors_translated(), self._engine.connect() as connection:
+                transaction = connection.begin()
+                self._connection = connection
+                try:
+                    yield
+                except BaseException:
+                    transaction.rollback()
+                    raise
+                else:
+                    self._commit(transaction)
+                    self._tidy(connection)
+                finally:
+                    self._connection, self._closed_steps, self._old, self._erasing = None, None, [], False
+
+    def _commit(self, transaction: Any) -> None:
+        """The moment at which everything inside a transaction has happened."""
+        try:
+            transaction.commit()
+        except BaseException:
+            transaction.rollback()
+            raise
+
+    def _tidy(self, connection: Any) -> None:
+        """Do away with what the transaction has made superfluous, now that it has happened."""
+        for name in self._old:
+            self._shelf.drop(name)
+        if self._erasing and self.lasting and connection.dialect.name == "sqlite":
+            # What was erased is overwritten in the file, but its log still has it: fold the log in, and empty it.
+            connection.commit()
+            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _check_process(self) -> None:
+        if os.getpid() == self._process:
+            return
+        if not self.lasting:
             # Two processes with the same memory would use a cycle's noise twice, on different readings.
             raise StreamError(
                 "A store in memory belongs to the process that made it, and this is a child of it.",
                 hint="Report in one process, or keep streams in a database.",
             )
-        with self._lock:
-            yield
+        # A child must not speak over its parent's connections.
+        self._closing.detach()
+        self._engine.dispose(close=False)
+        self._process = os.getpid()
 
-    def records(self) -> tuple[StreamRecord, ...]:
-        return tuple(self._records.values())
+    # The store itself.
 
-    def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
-        self._records[record.key] = record
-        self._rows[record.key] = {}
-        self._counts[record.key] = Counter()
-        self.close_steps(calendar)
-
-    def end(self, key: str, step: int) -> None:
-        self._records[key] = replace(self._records[key], end=step)
-
-    def calendar(self) -> frozenset[int]:
-        return self._calendar
-
-    def close_steps(self, steps: Iterable[int]) -> None:
-        self._calendar = self._calendar.union(steps)
-
-    def rows(self, key: str, steps: Iterable[int]) -> dict[int, tuple[Report, ...]]:
-        kept = self._rows[key]
-        return {step: kept[step] for step in steps if step in kept}
-
-    def last_step(self, key: str) -> int | None:
-        return max(self._rows[key], default=None)
-
-    def publish(self, key: str, rows: Mapping[int, tuple[Report, ...]]) -> None:
-        kept = self._rows[key]
-        # One update, so that an interrupt leaves all of them or none.
-        kept.update({step: row for step, row in rows.items() if step not in kept})
-
-    def cycle_noise(self, key: str, cycle: int) -> dict[str, tuple[int, ...]] | None:
-        return self._noise.get((key, cycle))
-
-    def keep_noise(self, key: str, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
-        self._noise[key, cycle] = {name: tuple(values) for name, values in noise.items()}
-
-    def held(self, key: str, cycle: int) -> HeldCycle | None:
-        return self._held.get((key, cycle))
-
-    def hold(self, key: str, step: int, readings: Integers, present: Marks) -> bool:
-        cycle, slot = divmod(step, self._records[key].plan.grid.slots)
-        held = self._held.get((key, cycle))
-        if held is None:
-            empty = np.zeros((self._records[key].plan.grid.slots, len(readings)), dtype=np.int64)
-            held = HeldCycle(readings=empty, present=empty.astype(bool), arrived=np.zeros(len(empty), dtype=bool))
-            self._held[key, cycle] = held
-        if held.arrived[slot]:
+    def exists(self) -> bool:
+        """Whether there is a store in the database; an older one is brought up to date."""
+        if schema.version(self._connection) is None:
             return False
-        held.readings[slot], held.present[slot], held.arrived[slot] = readings, present, True
+        schema.upgrade(self._connection)
         return True
 
-    def close_cycle(self, key: str, cycle: int) -> None:
-        self._noise.pop((key, cycle), None)
-        self._held.pop((key, cycle), None)
+    def create(self, budget: Budget, population: Mapping[str, Any]) -> None:
+        """Begin a store."""
+        schema.create(self._connection)
+        self.set_fact("budget", budget.to_json())
+        self.set_fact("population", dict(population))
+        self.set_fact("salt", uuid.uuid4().hex)
+        self.set_fact("id", uuid.uuid4().hex[:8])
+        self.note("created", {"budget": budget.to_json(), "population": dict(population)})
 
-    def open_cycles(self, key: str) -> list[int]:
-        return sorted({cycle for kept in (self._noise, self._held) for name, cycle in kept if name == key})
+    def fact(self, name: str) -> Any:
+        """A fact about the store; None if there is none of that name."""
+        found = self._connection.scalar(sa.select(schema.facts.c.value).where(schema.facts.c.name == name))
+        return None if found is None else json.loads(found)
 
-    def count(self, key: str, what: str, number: int) -> None:
-        self._counts[key][what] += number
+    def set_fact(self, name: str, value: Any) -> None:
+        """Remember a fact."""
+        self._connection.execute(schema.facts.delete().where(schema.facts.c.name == name))
+        self._connection.execute(schema.facts.insert().values(name=name, value=json.dumps(value)))
 
-    def counts(self, key: str) -> dict[str, int]:
-        return dict(self._counts[key])
+    def settle_population(self, plan: Plan) -> None:
+        """Let a started plan decide what nobody has said of the population."""
+        own = self.fact("population")
+        decided = {"grid": plan.grid.to_json(), "domain": list(plan.domain), "channel": plan.channel}
+        if any(name not in own for name in decided):
+            self.set_fact("population", {**decided, **own})
+            self.note("settled", {"population": {**decided, **own}})
+
+    @property
+    def budget(self) -> Budget:
+        """The caps."""
+        return Budget(**self.fact("budget"))
+
+    def owed(self) -> int:
+        """How many erasures and changes of tenancy a restored backup does not know, and that must be said again."""
+        return int(self.fact("owed") or 0)
+
+    def fenced(self, name: str) -> Loss:
+        """What counts as spent of a budget by plans that a restored backup does not know."""
+        found = self.fact("fence")
+        return NOTHING if found is None else ledger.loss_of(found[name])
+
+    def key(self) -> int:
+        """A secret number of the store's own."""
+        return int(self.fact("salt"), 16)
+
+    def unknown_plans(self) -> bool:
+        """Whether plans were started that a restored backup does not know."""
+        return any(self.fenced(name) != NOTHING for name in ("pattern", "strong"))
+
+    def resumes(self, slots: int) -> int:
+        """The step from which on may be reported: after a fence, with the next whole cycle."""
+        found = self.fact("fence")
+        return 0 if found is None else -(-(found["step"] + 1) // slots) * slots
+
+    # The ledger.
+
+    def note(self, kind: str, content: dict[str, Any]) -> Event:
+        """Add an event to the ledger."""
+        return ledger.append(self._connection, kind, content)
+
+    def events(self) -> Iterator[Event]:
+        """The ledger."""
+        return ledger.events(self._connection)
+
+    # Plans.
+
+    def records(self, *, fresh: bool = False) -> tuple[StreamRecord, ...]:
+        """Every plan ever started, in order; read anew from where they are kept, if asked."""
+        if fresh:
+            self._records.clear()
+        query = sa.select(schema.plans.c.token).order_by(schema.plans.c.number)
+        return tuple(self._record(token) for (token,) in self._connection.execute(query).all())
+
+    def record(self, key: str) -> StreamRecord:
+        """A started plan by its hash."""
+        query = sa.select(schema.plans.c.token).where(schema.plans.c.key == key)
+        token = self._connection.scalar(query)
+        if token is None:
+            raise StreamError(f"No stream {key[:12]} in this store.", hint="Start the plan first.")
+        return self._record(token)
+
+    def _record(self, token: str) -> StreamRecord:
+        if token not in self._records:
+            known = set(self._connection.scalars(sa.select(schema.plans.c.token)).all())
+            self._records = {each: record for each, record in self._records.items() if each in known}
+            query = sa.select(schema.plans.c.content).where(schema.plans.c.token == token)
+            content = json.loads(self._connection.scalar(query))
+            roster = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
+            self._records[token] = StreamRecord.of(content, roster)
+        return self._records[token]
+
+    def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
+        """Remember a started plan, spend its budget, and close the calendar's steps."""
+        last = self._connection.scalar(sa.select(sa.func.max(schema.plans.c.number)))
+        record = replace(record, number=1 if last is None else last + 1)
+        digest = self._write(record, new=True)
+        pattern, cycle = record.plan.pattern_layer(), record.plan.cycle_layer()
+        self.note(
+            "started",
+            {
+                "plan": record.number,
+                "key": record.key,
+                "level": record.plan.level,
+                "households": len(record.members),
+                "first_step": record.first_step,
+                "pattern": _plain_loss(pattern.loss if pattern else NOTHING),
+                "strong": _plain_loss(cycle.loss if cycle else NOTHING),
+                "acknowledged": record.acknowledged,
+                "content": digest,
+            },
+        )
+        self.close_steps(calendar)
+
+    def change(self, record: StreamRecord, kind: str, content: dict[str, Any], *, roster: bool = False) -> None:
+        """Remember that a started plan is another from now on, and why; its roster too, if that is another."""
+        digest = self._write(record, new=False, roster=roster)
+        self.note(kind, {"plan": record.number, **content, "content": digest})
+
+    def _write(self, record: StreamRecord, *, new: bool, roster: bool = True) -> str:
+        """Write a plan, and what is kept beside it. Returns a digest of both."""
+        token, number = uuid.uuid4().hex, record.number
+        kept, digest = self._kept(number) if not new else ("", "")
+        if roster:
+            if kept:
+                self._old.append(kept)
+            kept = f"{record.key[:16]}-{token[:8]}"
+            digest = self._shelf.put(kept, record.roster())
+        content = record.to_text(kept, digest)
+        if new:
+            values = {"number": number, "key": record.key, "token": token, "content": content}
+            self._connection.execute(schema.plans.insert().values(**values))
+        else:
+            change = schema.plans.update().where(schema.plans.c.number == number)
+            self._connection.execute(change.values(token=token, content=content))
+        return ledger.rows_digest([(number, 0, content)])
+
+    def _kept(self, number: int) -> tuple[str, str]:
+        """The name and the digest of a plan's roster."""
+        query = sa.select(schema.plans.c.content).where(schema.plans.c.number == number)
+        found = json.loads(self._connection.scalar(query))["roster"]
+        return found["kept"], found["digest"]
+
+    def sweep(self, *, spare: bool = False) -> None:
+        """Do away with rosters that belong to no plan: what a process that was killed has left behind.
+
+        Args:
+            spare: Whether to leave those that this transaction has replaced, until it has happened.
+        """
+        numbers = self._connection.scalars(sa.select(schema.plans.c.number)).all()
+        belong = {self._kept(number)[0] for number in numbers}.union(self._old if spare else ())
+        for name in self._shelf.names() - belong:
+            self._shelf.drop(name)
+
+    def end(self, record: StreamRecord, step: int) -> None:
+        """Remember that a plan reports nothing from a step on."""
+        self.change(replace(record, end=step), "stopped", {"step": step})
+
+    # The calendar.
+
+    def calendar(self) -> frozenset[int]:
+        """Steps that are never reported."""
+        if self._closed_steps is None:
+            self._closed_steps = frozenset(self._connection.scalars(sa.select(schema.calendar.c.step)).all())
+        return self._closed_steps
+
+    def close_steps(self, steps: Iterable[int]) -> None:
+        """Put more steps on the calendar."""
+        more = sorted(set(steps) - self.calendar()) if steps else []
+        if more:
+            self._connection.execute(schema.calendar.insert(), [{"step": step} for step in more])
+            self._closed_steps = None
+            self.note("calendar", {"steps": more})
+
+    # Released rows.
+
+    def rows(self, plan: int, steps: range) -> dict[int, Values]:
+        """The published values of those steps that have been published."""
+        if not steps:
+            return {}
+        table = schema.rows.c
+        query = (
+            sa.select(table.step, table.value)
+            .where(table.plan == plan, table.step.between(min(steps), max(steps)))
+            .order_by(table.step, table.place)
+        )
+        found: dict[int, list[Fraction]] = {}
+        for step, value in self._connection.execute(query):
+            above, _, below = value.partition("/")
+            found.setdefault(step, []).append(Fraction(int(above), int(below or 1)))
+        return {step: tuple(values) for step, values in found.items()}
+
+    def used(self, plan: int, step: int) -> str | None:
+        """A digest of the readings that went into a published step."""
+        table = schema.used.c
+        found = self._connection.scalar(sa.select(table.digest).where(table.plan == plan, table.step == step))
+        return None if found is None else str(found)
+
+    def published(self, plan: int, steps: range) -> set[int]:
+        """Those of some steps that have been published."""
+        if not steps:
+            return set()
+        table = schema.rows.c
+        query = sa.select(table.step).where(
+            table.plan == plan, table.place == 0, table.step.between(min(steps), max(steps))
+        )
+        return set(self._connection.scalars(query).all())
+
+    def last_step(self, plan: int) -> int | None:
+        """The latest step a plan has published."""
+        query = sa.select(sa.func.max(schema.rows.c.step)).where(schema.rows.c.plan == plan)
+        found = self._connection.scalar(query)
+        return None if found is None else int(found)
+
+    def publish(
+        self, plan: int, rows: Mapping[int, Sequence[Fraction]], used: Mapping[int, str] | None = None
+    ) -> None:
+        """Remember the values of steps for ever. The database refuses a second one for a step and group.
+
+        Args:
+            plan: The plan's number.
+            rows: The values of each step.
+            used: For pattern plans a digest of the readings that went into each step, private.
+        """
+        if not rows:
+            return
+        if used:
+            self._connection.execute(
+                schema.used.insert(),
+                [{"plan": plan, "step": step, "digest": digest} for step, digest in used.items()],
+            )
+        listed = [(step, place, str(value)) for step in sorted(rows) for place, value in enumerate(rows[step])]
+        self._connection.execute(
+            schema.rows.insert(),
+            [{"plan": plan, "step": step, "place": place, "value": value} for step, place, value in listed],
+        )
+        steps = [[run.start, run.stop - 1] for run in runs(sorted(rows))]
+        content = {"plan": plan, "steps": steps, "rows": len(listed), "digest": ledger.rows_digest(listed)}
+        self.note("reported", content)
+
+    # What is private and passes.
+
+    def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
+        """The noise of an open cycle by group, if it has been drawn."""
+        table = schema.noise.c
+        query = sa.select(table.content).where(table.plan == plan, table.cycle == cycle)
+        found = self._connection.scalar(query)
+        if found == "":
+            raise StoreError(
+                f"Cycle {cycle} is closed, and its noise is erased.", hint="Nothing more of it is ever reported."
+            )
+        return None if found is None else {name: tuple(values) for name, values in json.loads(found).items()}
+
+    def keep_noise(self, plan: int, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
+        """Keep a cycle's noise before its first use."""
+        content = json.dumps({name: list(values) for name, values in noise.items()})
+        values = {"plan": plan, "cycle": cycle, "content": content}
+        self._connection.execute(schema.noise.insert().values(**values))
+
+    def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
+        """The readings of open steps that have arrived."""
+        table = schema.held
+        query = sa.select(table).where(table.c.plan == plan, table.c.step.between(steps.start, steps.stop - 1))
+        return {
+            found.step: HeldStep(
+                readings=np.frombuffer(found.readings, dtype="<i8").astype(np.int64),
+                present=np.frombuffer(found.present, dtype=np.uint8).astype(bool),
+                closed=found.closed,
+            )
+            for found in self._connection.execute(query)
+        }
+
+    def held_steps(self, plan: int) -> dict[int, bool]:
+        """Which steps are held, and whether they take no more."""
+        table = schema.held.c
+        query = sa.select(table.step, table.closed).where(table.plan == plan).order_by(table.step)
+        return dict(self._connection.execute(query).all())
+
+    def hold(self, plan: int, steps: Mapping[int, HeldStep]) -> None:
+        """Keep the readings of open steps, in place of what was kept of them."""
+        if not steps:
+            return
+        self.release(plan, steps)
+        self._connection.execute(
+            schema.held.insert(),
+            [
+                {
+                    "plan": plan,
+                    "step": step,
+                    "closed": each.closed,
+                    "readings": each.readings.astype("<i8").tobytes(),
+                    "present": each.present.astype(np.uint8).tobytes(),
+                }
+                for step, each in steps.items()
+            ],
+        )
+
+    def release(self, plan: int, steps: Iterable[int]) -> None:
+        """Erase the readings of steps."""
+        table = schema.held
+        gone = [{"at_step": step} for step in steps]
+        if gone:
+            self._erasing = True
+            which = (table.c.plan == plan) & (table.c.step == sa.bindparam("at_step"))
+            self._connection.execute(table.delete().where(which), gone)
+
+    def close_cycle(self, plan: int, cycle: int) -> None:
+        """Erase a cycle's noise, once every step of it is published or on the calendar.
+
+        That it had some stays known: a cycle's noise is never drawn a second time.
+        """
+        table = schema.noise
+        self._erasing = True
+        which = (table.c.plan == plan) & (table.c.cycle == cycle)
+        self._connection.execute(table.update().where(which).values(content=""))
+
+    def noisy_cycles(self, plan: int) -> list[int]:
+        """Cycles whose noise has not been erased yet."""
+        table = schema.noise.c
+        query = sa.select(table.cycle).where(table.plan == plan, table.content != "").order_by(table.cycle)
+        return list(self._connection.scalars(query).all())
+
+    def latest(self, plan: int) -> int:
+        """The latest step of which a reading was seen; -1 before there was one."""
+        found = self.fact(f"latest {plan}")
+        return -1 if found is None else int(found)
+
+    def see(self, plan: int, step: int) -> None:
+        """Remember the latest step of which a reading was seen."""
+        if step > self.latest(plan):
+            self.set_fact(f"latest {plan}", step)
+
+    def has_taken(self, plan: int, digest: str) -> bool:
+        """Whether a watch has taken something before."""
+        table = schema.taken.c
+        query = sa.select(table.plan).where(table.plan == plan, table.digest == digest)
+        return self._connection.scalar(query) is not None
+
+    def take(self, plan: int, digest: str) -> None:
+        """Remember that a watch has taken something."""
+        self._connection.execute(schema.taken.insert().values(plan=plan, digest=digest))
+
+    # People.
+
+    def erased(self) -> set[str]:
+        """Digests of the names of households that were erased."""
+        return set(self._connection.scalars(sa.select(schema.people.c.household)).all())
+
+    def erase(self, name: str) -> None:
+        """Remember that a household was erased, by a digest of its name."""
+        digest = self.name_digests([name])[0]
+        self._erasing = True
+        self._connection.execute(schema.people.insert().values(household=digest, kind="erased"))
+        self.note("forgotten", {"household": digest})
+
+    def name_digests(self, names: Iterable[str]) -> list[str]:
+        """Digests of households' names, with a salt of the store's own."""
+        salt = self.fact("salt")
+        return [hashlib.sha256(f"{salt} {name}".encode()).hexdigest() for name in names]
+
+    def settled(self, plan: int) -> int | None:
+        """The step before which every step of a plan is reported or never will be; None before that was asked."""
+        found = self.fact(f"settled {plan}")
+        return None if found is None else int(found)
+
+    def settle(self, plan: int, step: int) -> None:
+        """Remember that every step before one is reported or never will be."""
+        self.set_fact(f"settled {plan}", step)
+
+    # Counters.
+
+    def count(self, plan: int, what: str, number: int) -> None:
+        """Add to a counter for the custodian's eyes."""
+        if not number:
+            return
+        table = schema.counts
+        which = (table.c.plan == plan) & (table.c.what == what)
+        done = self._connection.execute(table.update().where(which).values(number=table.c.number + number))
+        if not done.rowcount:
+            values = {"plan": plan, "what": what, "number": number}
+            self._connection.execute(table.insert().values(**values))
+
+    def counts(self, plan: int) -> dict[str, int]:
+        """The custodian's counters."""
+        table = schema.counts.c
+        query = sa.select(table.what, table.number).where(table.plan == plan)
+        return dict(self._connection.execute(query).all())
+
+    def head(self) -> Head:
+        """Where the ledger stands."""
+        event = ledger.last(self._connection)
+        assert event is not None, "a store begins with an event"
+        steps, pattern, strong = [-1], self.fenced("pattern"), self.fenced("strong")
+        for record in self.records():
+            last = self.last_step(record.number)
+            steps.append(-1 if last is None else last)
+            layers = record.plan.pattern_layer(), record.plan.cycle_layer()
+            pattern, strong = (
+                total + (layer.loss if layer else NOTHING)
+                for total, layer in zip((pattern, strong), layers, strict=True)
+            )
+        fence = self.fact("fence")
+        return Head(
+            store=self.fact("id"),
+            number=event.number,
+            hash=event.hash[:32],
+            step=max(steps) if fence is None else max(*steps, fence["step"]),
+            pattern=pattern,
+            strong=strong,
+            people=self.people(),
+        )
+
+    def people(self) -> int:
+        """How many erasures and changes of tenancy there were."""
+        table = schema.ledger.c
+        query = sa.select(sa.func.count()).where(table.kind.in_(["forgotten", "tenancy"]))
+        return int(self._connection.scalar(query))
+
+
+def _plain_loss(loss: Loss) -> dict[str, str]:
+    return {name: text(getattr(loss, name)) for name in ("epsilon", "zcdp")}

@@ -1,29 +1,46 @@
-"""Stream: the reports of one started plan, each step once, for as long as readings come (theory 4.2, 4.3)."""
+"""Stream: the reports of a started plan, each step once.
+
+    y(t) = G(s) + sum of the variations at t  (+ the cycle's noise in strong mode)
+
+Rows are decided inside one transaction of the store, and a step that has rows is never decided again: asked
+again, it is the same row; late or corrected readings change nothing and are counted.
+
+A step closes when every household of the roster is there, when a reading later by the plan's `grace` was seen, or
+when `report` is told to close; then a missing reading counts as variation zero. With a grace of 0 a step is taken
+as it is given. Until then its readings are held, durably and privately.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import guard
+from diurnal.curator.intake import aligned, as_panel, merged
+from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Form, Report, total
-from diurnal.curator.store import Group, HeldCycle, Store, StreamRecord
-from diurnal.errors import ReadingsError, StreamError
+from diurnal.errors import ReadingsError, StoreError, StreamError
 from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
-from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
 from diurnal.readings.data import Arrays, Integers
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
+
+if TYPE_CHECKING:
+    from diurnal.curator.store import Store
 
 
 class Stream:
@@ -63,18 +80,19 @@ class Stream:
             )
         return {group.name: list(group.noisy_profile) for group in record.groups}
 
-    def report(self, panel: Panel) -> list[Report]:
-        """The rows of the panel's steps, published now or before.
+    def report(self, panel: Panel, *, close: bool = False) -> list[Report]:
+        """The rows of the panel's steps, published now or before, and of earlier steps that closed with them.
 
         A step that has been published keeps its rows, whatever readings are given for it now. Steps on the
         calendar, of a history of several cycles, and from a stopped stream's end on have none. Where reports wait
         for the whole cycle, a cycle's rows come with its last step.
 
         Args:
-            panel: Readings of the plan's roster.
+            panel: Readings of the plan's roster, or of some of it, in any order.
+            close: Close the panel's steps, and those held before its end, with what is there.
 
         Raises:
-            ReadingsError: Another roster or grid.
+            ReadingsError: Another grid, or nobody of the roster.
         """
         instance(
             panel,
@@ -84,37 +102,66 @@ class Stream:
             error=ReadingsError,
         )
         with self._store.transaction():
+            record, counts = self._record(), Counter[str]()
+            self._check_owed()
+            given = aligned(record, panel, counts)
+            self._store.close_steps(given.calendar)
+            given, outside = given.within(*record.plan.domain)
+            counts["outside the domain"] += outside
+            given = _moving(record, given)
+            steps = self._take(record, given, counts, close=close).union(given.steps)
+            for what, number in counts.items():
+                self._store.count(record.number, what, number)
+            return [row for run in runs(sorted(steps)) for row in self._rows(record, run)]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[Report]:
+        """The rows that have been published, from a step up to, not including, another. Writes nothing.
+
+        Args:
+            start: The first step.
+            stop: The step after the last; all there are unless given.
+        """
+        with self._store.transaction():
             record = self._record()
-            _check_panel(record, panel)
-            self._store.close_steps(panel.calendar)
-            given, outside = panel.within(*record.plan.domain)
-            self._store.count(self._key, "outside the domain", outside)
-            if self._layers[0].by_slot:
-                self._report_steps(record, given)
-            else:
-                self._hold(record, given)
-            self._close_cycles(record, before=-math.inf)
-            rows = self._store.rows(self._key, panel.steps)
-        return [row for step in sorted(rows) for row in rows[step]]
+            last = self._store.last_step(record.number)
+            end = -1 if last is None else last + 1
+            return self._rows(record, range(start, end if stop is None else min(stop, end)))
+
+    def take(self, digest: str, make: Callable[[], Panel]) -> list[Report] | None:
+        """Report what something holds, once: None if it was taken before.
+
+        Args:
+            digest: What it goes by.
+            make: Makes a panel of it.
+        """
+        with self._store.transaction():
+            if self._store.has_taken(self._record().number, digest):
+                return None
+        panel = make()
+        with self._store.transaction():
+            number = self._record().number
+            if self._store.has_taken(number, digest):
+                return None
+            self._store.take(number, digest)
+            return self.report(panel)
 
     def close(self, *, before: int) -> list[Report]:
-        """Report what is missing of the open cycles that end by a step, taking it as missing readings.
+        """Report what is missing of the open steps and cycles that end by a step, taking it as missing readings.
 
         Their noise and held readings are erased then. A cycle that is still going on at that step goes on.
 
         Args:
-            before: The step by which a cycle must have ended.
+            before: The step by which a step or cycle must have ended.
         """
         with self._store.transaction():
             record, slots = self._record(), self.plan.grid.slots
-            ended = [cycle for cycle in self._store.open_cycles(self._key) if (cycle + 1) * slots <= before]
-            steps = [range(cycle * slots, (cycle + 1) * slots) for cycle in ended]
-            if self._layers[0].by_slot:
-                for each in steps:
-                    self._report_steps(record, _nothing(record, each))
-            self._close_cycles(record, before=before)
-            rows = [self._store.rows(self._key, each) for each in steps]
-        return [row for each in rows for step in sorted(each) for row in each[step]]
+            ended = sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
+            self._check_owed()
+            for cycle in ended:
+                steps = range(cycle * slots, (cycle + 1) * slots)
+                published = self._store.published(record.number, steps)
+                self._publish_closed(record, set(self._reportable(record, steps)) - published)
+            return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
     def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
         """How far the pattern has moved, by group, from released rows alone: public, and free (theory 6.7).
@@ -128,10 +175,9 @@ class Stream:
                 pattern itself where noise is small enough.
         """
         with self._store.transaction():
-            record, last = self._record(), self._store.last_step(self._key)
-            steps = range(record.first_step, record.first_step if last is None else last + 1)
-            rows = self._store.rows(self._key, steps)
-        released, plan, profiles, noise = [row for step in sorted(rows) for row in rows[step]], record.plan, {}, {}
+            record, released = self._record(), self.rows()
+        plan = record.plan
+        profiles, noise = {}, {}
         for group, layers in zip(record.groups, self._layers, strict=True):
             size = plan.query.denominator(group.size)
             profiles[group.name] = [value / size for value in group.noisy_profile]
@@ -158,19 +204,19 @@ class Stream:
     def stop(self) -> int:
         """Report nothing from now on, so that a successor may begin. Returns the step from which on."""
         with self._store.transaction():
-            record, last = self._record(), self._store.last_step(self._key)
-            if record.end is None:
-                held = max(self._store.open_cycles(self._key), default=-1) + 1
-                reached = max(record.first_step, (last if last is not None else -1) + 1)
-                end = max(reached, held * record.plan.grid.slots)
-                self._store.end(self._key, end)
-                return end
-            return record.end
+            record = self._record()
+            if record.end is not None:
+                return record.end
+            last, slots = self._store.last_step(record.number), record.plan.grid.slots
+            reached = max(record.first_step, (last if last is not None else -1) + 1)
+            end = max(reached, (max(self._open_cycles(record), default=-1) + 1) * slots)
+            self._store.end(record, end)
+            return end
 
     def quality(self) -> dict[str, int]:
         """Counts for the custodian: readings outside the domain, late readings, skipped steps."""
         with self._store.transaction():
-            return self._store.counts(self._key)
+            return self._store.counts(self._record().number)
 
     def __repr__(self) -> str:
         plan = self.plan
@@ -181,43 +227,164 @@ class Stream:
             return self._store.record(self._key)
 
     @cached_property
-    def _layers(self) -> tuple[_Layers, ...]:
-        """The mechanisms of each group; groups of equal weight and size share them."""
-        record = self._record()
-        kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
-        made = {kind: _Layers(record.plan, *kind) for kind in set(kinds)}
-        return tuple(made[kind] for kind in kinds)
+    def _layers(self) -> tuple[Layers, ...]:
+        return layers_of(self._record())
 
-    def _open_steps(self, record: StreamRecord, panel: Panel) -> list[int]:
-        """The steps of a panel that may still be published."""
-        calendar, published = self._store.calendar(), self._store.rows(self._key, panel.steps)
-        end = math.inf if record.end is None else record.end
-        steps = [step for step in panel.steps if record.first_step <= step < end]
-        self._store.count(self._key, "outside the stream's steps", panel.n_steps - len(steps))
-        self._store.count(self._key, "published before", len(published))
-        return [step for step in steps if step not in calendar and step not in published]
+    def _rows(self, record: StreamRecord, steps: range) -> list[Report]:
+        """The published rows of steps."""
+        return [
+            row
+            for step, values in self._store.rows(record.number, steps).items()
+            for row in _written(record, step, values)
+        ]
 
-    def _report_steps(self, record: StreamRecord, panel: Panel) -> None:
+    def _reportable(self, record: StreamRecord, steps: range) -> list[int]:
+        """Those steps that the stream may report, whether it has or not."""
+        calendar, end = self._store.calendar(), record.last
+        first = max(record.first_step, self._store.resumes(record.plan.grid.slots))
+        return [step for step in steps if first <= step < end and step not in calendar]
+
+    def _open_cycles(self, record: StreamRecord) -> set[int]:
+        """Cycles of which noise or readings are kept."""
+        held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
+        return held.union(self._store.noisy_cycles(record.number))
+
+    def _check_owed(self) -> None:
+        if self._store.owed():
+            raise StoreError(
+                f"This store was restored: {self._store.owed()} erasure(s) or change(s) of tenancy are not in it.",
+                hint="Say them again, curator.erase(...) and curator.move_out(...), before anything is reported.",
+            )
+
+    def _take(self, record: StreamRecord, panel: Panel, counts: Counter[str], *, close: bool) -> set[int]:
+        """Take readings of open steps, and publish those that close. Returns these."""
+        mine = self._reportable(record, panel.steps)
+        counts["steps outside the stream's"] += sum(
+            not record.first_step <= step < record.last for step in panel.steps
+        )
+        published = self._store.published(record.number, panel.steps)
+        counts["steps published before"] += len(published)
+        late = [step - panel.first_step for step in published]
+        counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
+        fresh = [step for step in mine if step not in published]
+        if not record.plan.grace and self._layers[0].by_slot:
+            # Taken as it is given: nothing is held.
+            self._publish_steps(record, [panel.between(run.start, run.stop) for run in runs(fresh)])
+            self._close_cycles(record)
+            return set(fresh)
+        taken = self._hold(record, panel, fresh, counts, close=close)
+        due = self._due(record, taken)
+        self._drop_unreportable(record)
+        return self._publish_closed(record, self._closed(record, panel.steps.stop if close else due))
+
+    def _hold(
+        self, record: StreamRecord, panel: Panel, steps: Sequence[int], counts: Counter[str], *, close: bool
+    ) -> dict[int, HeldStep]:
+        """Keep readings of open steps with those that came before. Returns what is held of these steps now."""
+        held, taken = self._store.held(record.number, panel.steps), {}
+        for step in steps:
+            row = step - panel.first_step
+            if step in held and held[step].closed:
+                counts["late, and not taken"] += int(np.count_nonzero(panel.present[row]))
+                continue
+            each = merged(held.get(step), panel.readings[row], panel.present[row], counts)
+            done = not record.plan.grace or close or bool(each.present[record.awaited(step)].all())
+            taken[step] = replace(each, closed=done)
+        self._store.hold(record.number, taken)
+        return taken
+
+    def _drop_unreportable(self, record: StreamRecord) -> None:
+        """Erase what is held of steps that have gone onto the calendar, or lie behind a fence."""
+        held = self._store.held_steps(record.number)
+        if held:
+            span = range(min(held), max(held) + 1)
+            self._store.release(record.number, sorted(held.keys() - set(self._reportable(record, span))))
+
+    def _due(self, record: StreamRecord, taken: Mapping[int, HeldStep]) -> int:
+        """The step before which all close, because a reading later by the grace was seen.
+
+        A single meter whose clock is off by years must not close them all: what is more than a cycle ahead counts
+        as seen once half of the households are there.
+        """
+        latest, near = self._store.latest(record.number), record.plan.grid.slots + record.plan.grace
+        for step in sorted(taken):
+            there, awaited = taken[step].present, record.awaited(step)
+            many = 2 * np.count_nonzero(there & awaited) >= np.count_nonzero(awaited)
+            if there.any() and (many or step <= max(latest, record.first_step) + near):
+                latest = max(latest, step)
+        self._store.see(record.number, latest)
+        return latest - record.plan.grace + 1 if record.plan.grace else 0
+
+    def _closed(self, record: StreamRecord, due: int) -> set[int]:
+        """Steps that are closed and not published: held ones that are, and all before the step that is due."""
+        held = self._store.held_steps(record.number)
+        closed = {step for step, done in held.items() if done or step < due}
+        if record.plan.grace:
+            settled = self._store.settled(record.number)
+            begin = record.first_step if settled is None else settled
+            if due > begin:
+                span = range(begin, due)
+                closed.update(set(self._reportable(record, span)) - self._store.published(record.number, span))
+                self._store.settle(record.number, due)
+        return closed
+
+    def _publish_closed(self, record: StreamRecord, closed: set[int]) -> set[int]:
+        """Publish steps that are closed; whole cycles, where reports wait for these. Returns what was published."""
+        if self._layers[0].by_slot:
+            self._publish_held(record, sorted(closed))
+            self._close_cycles(record)
+            return closed
+        slots, done = record.plan.grid.slots, set[int]()
+        marked = closed.union(step for step, is_done in self._store.held_steps(record.number).items() if is_done)
+        for cycle in sorted({step // slots for step in closed}):
+            steps = range(cycle * slots, (cycle + 1) * slots)
+            wanted = set(self._reportable(record, steps))
+            if wanted <= marked:
+                self._publish_cycle(record, cycle)
+                done |= wanted
+            else:
+                # Closed, and waiting for the rest of its cycle: it takes no more.
+                held = self._store.held(record.number, steps)
+                waiting = {step: replace(held[step], closed=True) for step in closed if step in held}
+                empty = as_panel(record, range(1), {})
+                none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True)
+                waiting |= {step: none for step in closed if step in steps and step not in held}
+                self._store.hold(record.number, waiting)
+        return done
+
+    def _publish_held(self, record: StreamRecord, steps: Sequence[int]) -> None:
+        parts = []
+        for run in runs(list(steps)):
+            parts.append(_moving(record, as_panel(record, run, self._store.held(record.number, run))))
+        self._publish_steps(record, parts)
+        self._store.release(record.number, steps)
+
+    def _publish_steps(self, record: StreamRecord, parts: Sequence[Panel]) -> None:
         """Publish rows of steps whose value is known when the step is."""
-        for run in _runs(self._open_steps(record, panel)):
-            part = panel.between(run.start, run.stop)
+        rows: dict[int, Values] = {}
+        used: dict[int, str] = {}
+        noise = _Kept(lambda cycle: self._noise(record, cycle))
+        for part in parts:
             if record.plan.level == "pattern":
                 sums = guard.used_sums(record, part)[0]
                 sums[guard.silent_steps(record, part, self._store)] = 0
                 totals = record.atoms.by_group(sums)
+                used |= zip(part.steps, guard.used_digests(record, part, self._store), strict=True)
             elif record.plan.level == "strong":
                 totals = record.atoms.by_group(_strong_sums(record, part))
             else:
                 totals = _cell_counts(record, part)
             for step, sums in zip(part.steps, totals.tolist(), strict=True):
-                self._store.publish(self._key, {step: self._row(record, step, sums)})
+                rows[step] = self._values(record, step, sums, noise[record.plan.grid.cycle(step)])
+        self._store.publish(record.number, rows, used)
 
-    def _row(self, record: StreamRecord, step: int, sums: list[int]) -> tuple[Report, ...]:
-        """The rows of a step: noisy profile, sums, and the cycle's noise where there is one."""
-        grid, series = record.plan.grid, record.plan.query.series
-        slot, noise = grid.slot(step), self._noise(record, grid.cycle(step))
-        write, rows = _writer(record, step), []
-        for cell, name in enumerate(series):
+    def _values(
+        self, record: StreamRecord, step: int, sums: list[int], noise: Mapping[str, Sequence[int]]
+    ) -> Values:
+        """The values of a step: noisy profile, sums, and the cycle's noise where there is one."""
+        slot, series = record.plan.grid.slot(step), record.plan.query.series
+        values = []
+        for cell in range(len(series)):
             for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
                 value = Fraction(sums[cell * len(self._layers) + index])
                 if layers.pattern is not None:
@@ -225,98 +392,62 @@ class Stream:
                 if layers.cycle is not None:
                     drawn = noise[group.name][slot * len(series) + cell]
                     value += Fraction(drawn, layers.cycle.multiplier)
-                rows.append(write(layers.forms[slot], group, name, value))
-        return tuple(rows)
+                values.append(value)
+        return tuple(values)
 
     def _noise(self, record: StreamRecord, cycle: int) -> dict[str, tuple[int, ...]]:
         """The noise of a cycle by group: drawn and kept before its first use."""
-        kept = self._store.cycle_noise(self._key, cycle)
-        if kept is None and record.plan.level != "pattern":
+        if record.plan.level == "pattern":
+            return {}
+        kept = self._store.cycle_noise(record.number, cycle)
+        if kept is None:
             kept = {
                 group.name: tuple(layers.cycle.noise())
                 for group, layers in zip(record.groups, self._layers, strict=True)
                 if layers.cycle is not None
             }
-            self._store.keep_noise(self._key, cycle, kept)
-        return kept or {}
+            self._store.keep_noise(record.number, cycle, kept)
+        return kept
 
-    def _hold(self, record: StreamRecord, panel: Panel) -> None:
-        """Keep the readings of open cycles until they are complete."""
-        for step in self._open_steps(record, panel):
-            row = step - panel.first_step
-            if not self._store.hold(self._key, step, panel.readings[row], panel.present[row]):
-                self._store.count(self._key, "arrived before", 1)
-
-    def _held_rows(
-        self, record: StreamRecord, cycle: int, held: HeldCycle, calendar: frozenset[int]
-    ) -> dict[int, tuple[Report, ...]]:
-        """Rows of a complete cycle, whose variations are projected before noise is added."""
-        order, start = record.atoms.order, cycle * record.plan.grid.slots
-        marks = held.present[:, order] & record.known
-        variations = np.where(marks, held.readings[:, order] - record.profile, 0)
-        rows: dict[int, tuple[Report, ...]] = {}
-        writers = [_writer(record, start + slot) for slot in range(record.plan.grid.slots)]
+    def _publish_cycle(self, record: StreamRecord, cycle: int) -> None:
+        """Publish a complete cycle, whose variations are projected before noise is added."""
+        slots = record.plan.grid.slots
+        steps = range(cycle * slots, (cycle + 1) * slots)
+        part = _moving(record, as_panel(record, steps, self._store.held(record.number, steps)))
+        order = record.atoms.order
+        marks = part.present[:, order] & record.known
+        variations = np.where(marks, part.readings[:, order] - record.profile, 0)
         mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
-        values = released(mechanisms, variations, record.atoms)
-        for group, layers, cycles in zip(record.groups, self._layers, values, strict=True):
-            for slot, (noisy, value) in enumerate(zip(group.noisy_profile, cycles, strict=True)):
-                if start + slot not in calendar:
-                    row = writers[slot](layers.forms[slot], group, "", noisy + value)
-                    rows[start + slot] = (*rows.get(start + slot, ()), row)
-        return rows
+        by_group = released(mechanisms, variations, record.atoms)
+        rows = {
+            step: tuple(
+                group.noisy_profile[slot] + values[slot]
+                for group, values in zip(record.groups, by_group, strict=True)
+            )
+            for step, slot in ((step, step % slots) for step in self._reportable(record, steps))
+        }
+        self._store.publish(record.number, rows)
+        self._store.release(record.number, steps)
 
-    def _close_cycles(self, record: StreamRecord, *, before: float) -> None:
-        """Report held cycles that are complete or to be closed, and erase what settled cycles leave behind."""
-        slots, calendar = record.plan.grid.slots, self._store.calendar()
-        for cycle in self._store.open_cycles(self._key):
+    def _close_cycles(self, record: StreamRecord) -> None:
+        """Erase the noise of cycles of which every step is published or never will be."""
+        slots = record.plan.grid.slots
+        for cycle in self._store.noisy_cycles(record.number):
             steps = range(cycle * slots, (cycle + 1) * slots)
-            reportable = [step for step in steps if step not in calendar]
-            held = self._store.held(self._key, cycle)
-            if held is not None:
-                missing = [step for step in reportable if not held.arrived[step % slots]]
-                if missing and steps.stop > before:
-                    continue
-                self._store.publish(self._key, self._held_rows(record, cycle, held, calendar))
-                self._store.close_cycle(self._key, cycle)
-            elif len(self._store.rows(self._key, reportable)) == len(reportable):
-                self._store.close_cycle(self._key, cycle)
+            wanted = self._reportable(record, steps)
+            if self._store.published(record.number, steps).issuperset(wanted):
+                self._store.close_cycle(record.number, cycle)
 
 
-def _check_panel(record: StreamRecord, panel: Panel) -> None:
-    if panel.grid != record.plan.grid:
-        raise ReadingsError(
-            f"The stream's grid is {record.plan.grid}, the readings' {panel.grid}.",
-            hint="Bring the readings to the stream's grid.",
-        )
-    # A panel that follows the history has its very roster; only others are compared name by name.
-    if panel.households is not record.households and panel.households != record.households:
-        raise ReadingsError(
-            f"Expected the {len(record.households)} households of the roster by name and in its order, got "
-            f"{len(panel.households)} others, or in another order.",
-            hint="A household that left stays on the roster with missing readings; a new roster is a new plan.",
-        )
-
-
-def _nothing(record: StreamRecord, steps: range) -> Panel:
-    """A panel of the plan's roster in which everything is missing."""
-    readings = np.zeros((len(steps), len(record.households)), dtype=np.int64)
-    return Panel(
-        data=Arrays(readings, readings.astype(bool)),
-        households=record.households,
-        grid=record.plan.grid,
-        first_step=steps.start,
-    )
-
-
-def _runs(steps: list[int]) -> list[range]:
-    """Runs of consecutive steps."""
-    runs: list[range] = []
-    for step in steps:
-        if runs and runs[-1].stop == step:
-            runs[-1] = range(runs[-1].start, step + 1)
-        else:
-            runs.append(range(step, step + 1))
-    return runs
+def _moving(record: StreamRecord, panel: Panel) -> Panel:
+    """A panel in which households that have moved out are missing from their step on."""
+    if not record.silenced:
+        return panel
+    present = panel.present.copy()
+    for place, step in record.silenced.items():
+        present[max(0, step - panel.first_step) :, place] = False
+    data = Arrays(np.where(present, panel.readings, 0), present)
+    return replace(panel, data=data)
 
 
 def _strong_sums(record: StreamRecord, panel: Panel) -> Integers:
@@ -339,7 +470,19 @@ def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
     return record.atoms.by_group(counts).reshape(panel.n_steps, -1)
 
 
-class _Layers:
+class _Kept(dict[int, Mapping[str, Sequence[int]]]):
+    """What was found for a cycle, looked for once."""
+
+    def __init__(self, find: Callable[[int], Mapping[str, Sequence[int]]]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, cycle: int) -> Mapping[str, Sequence[int]]:
+        self[cycle] = self._find(cycle)
+        return self[cycle]
+
+
+class Layers:
     """The mechanisms of a group, and how a row of each slot is written."""
 
     def __init__(self, plan: Plan, weight: int, denominator: int) -> None:
@@ -352,13 +495,20 @@ class _Layers:
             variances += [self.pattern.variance(row) for row in np.eye(slots)]
         if self.cycle is not None:
             variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
-        self.forms = [Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist()]
+        self.forms = tuple(Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist())
 
     def mean_deviation(self, cycles: int) -> float:
         """The standard deviation of the noise in the mean over all slots of so many cycles' reports."""
         mean = np.full(len(self.forms), 1 / len(self.forms))
         layers = ((self.pattern, 1), (self.cycle, cycles))
         return math.sqrt(sum(layer.variance(mean) / times for layer, times in layers if layer is not None))
+
+
+def layers_of(record: StreamRecord) -> tuple[Layers, ...]:
+    """The mechanisms of each group; groups of equal weight and size share them."""
+    kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
+    made = {kind: Layers(record.plan, *kind) for kind in set(kinds)}
+    return tuple(made[kind] for kind in kinds)
 
 
 def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
@@ -378,6 +528,15 @@ def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> li
         [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
         for layer, total in zip(layers, totals, strict=True)
     ]
+
+
+def _written(record: StreamRecord, step: int, values: Values) -> Iterator[Report]:
+    """The rows of a step from its values: series by series, group by group."""
+    write = _writer(record, step)
+    slot = record.plan.grid.slot(step)
+    names = ((series, group) for series in record.plan.query.series for group in record.groups)
+    for value, (series, group) in zip(values, names, strict=True):
+        yield write(group.forms[slot], group, series, value)
 
 
 def _writer(record: StreamRecord, step: int) -> Callable[[Form, Group, str, Fraction], Report]:

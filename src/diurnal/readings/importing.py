@@ -127,6 +127,7 @@ def panel(
     meters: str | Path | Mapping[str, str] | None = None,
     groups: str | Path | Mapping[str, Mapping[str, str]] | None = None,
     tenancies: str | Path | Mapping[str, str] | None = None,
+    like: Grid | None = None,
     out: str | Path | None = None,
 ) -> Panel:
     """Make a panel of readings: whole numbers on a regular grid, a column a household.
@@ -150,6 +151,8 @@ def panel(
             until where meters change), or a mapping.
         groups: A file with the columns household and one for each partition, or a mapping of mappings.
         tenancies: A file with the columns household and from, or a mapping: when tenants changed.
+        like: The grid of a stream that these are more readings for: period, interval, unit, zone and the count of
+            steps are its own, and the panel begins with the first row.
         out: A Parquet file to keep the panel in, readable by any tool; in memory unless given.
 
     Returns:
@@ -159,6 +162,10 @@ def panel(
         ReadingsError: Something cannot be read as readings; nothing was written.
     """
     given = readings if isinstance(readings, Readings) else read(readings)
+    if like is not None:
+        if out is not None:
+            raise ReadingsError("A panel with like= stays in memory.", hint="Leave out=... away.")
+        period, interval, unit, zone = like.slots, like.minutes, like.unit, like.zone
     if getattr(given.format, "channel", None) == "net" and domain is None:
         raise ReadingsError(
             "Net readings may be negative, and the domain begins at 0 unless it is given.",
@@ -170,6 +177,7 @@ def panel(
         unit=unit,
         zone=zone or given.format.zone,
         anchor=anchor,
+        from_first_row=like is not None,
         until=until,
         domain=domain,
         calendar=calendar,
@@ -186,7 +194,8 @@ def panel(
             _fill(stage, given)
             job = _Import.of(given, options, stage)
             if target is None:
-                return job.in_memory()
+                made = job.in_memory()
+                return made if like is None else made.on_grid(like)
             with keeping(target) as partial:
                 job.into_file(partial)
             return open_panel(target)

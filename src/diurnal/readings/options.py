@@ -41,6 +41,8 @@ class Options:
     """The wall clock of the homes."""
     anchor: int | None
     """When step 0 begins, in seconds of the wall clock since 1970; the first complete local day unless given."""
+    from_first_row: bool
+    """Whether step 0 is that of the first row instead, however little of its day there is."""
     until: int | None
     """When the last step ends; after the last row unless given."""
     domain: tuple[int, int]
@@ -67,6 +69,7 @@ class Options:
         unit: str,
         zone: str | None,
         anchor: str | None,
+        from_first_row: bool,
         until: str | None,
         domain: tuple[int, int] | None,
         calendar: str | Path | Iterable[tuple[str, str]] | None,
@@ -90,6 +93,7 @@ class Options:
             unit=unit,
             zone=_zone(zone),
             anchor=_wall(anchor, "anchor"),
+            from_first_row=from_first_row,
             until=_wall(until, "until"),
             domain=_domain(domain, unit, minutes),
             calendar=() if calendar is None else tuple(calendar_list(calendar)),

@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -271,6 +272,29 @@ class Panel(Private):
     def with_period(self, period: str | int) -> Panel:
         """The same readings with cycles of another length, such as "1d", "7d" or a number of slots."""
         return replace(self, grid=replace(self.grid, slots=slots_of(period, self.grid.minutes)))
+
+    def on_grid(self, grid: Grid) -> Panel:
+        """The same readings with steps counted from another anchor.
+
+        Raises:
+            ReadingsError: Another interval, period, unit or clock, or steps that begin in between or before.
+        """
+        if self.grid == grid:
+            return self
+        if replace(self.grid, anchor=grid.anchor) != grid:
+            raise ReadingsError(
+                f"The stream's grid is {grid}, the readings' {self.grid}.",
+                hint="Bring the readings to the stream's grid: dn.panel(..., like=plan.grid).",
+            )
+        apart = datetime.fromisoformat(self.grid.anchor) - datetime.fromisoformat(grid.anchor)
+        shift, rest = divmod(int(apart.total_seconds()), 60 * grid.minutes)
+        if rest or self.first_step + shift < 0:
+            raise ReadingsError(
+                f"Steps from {self.grid.anchor} on do not fall on steps from {grid.anchor} on.",
+                hint="Bring the readings to the stream's grid: dn.panel(..., like=plan.grid).",
+            )
+        calendar = frozenset(step + shift for step in self.calendar)
+        return replace(self, grid=grid, first_step=self.first_step + shift, calendar=calendar)
 
     def within(self, low: int, high: int) -> tuple[Panel, int]:
         """The panel with readings outside a domain set aside as missing, and how many these are."""

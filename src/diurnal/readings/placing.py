@@ -173,7 +173,8 @@ def _extent(stage: Stage, placing: Placing) -> tuple[int, int]:
 def _span(first: int, last: int, options: Options) -> tuple[int, int]:
     """When the panel begins and ends: with the first complete local day, and with the last row."""
     step = 60 * options.minutes
-    anchor = -(-first // DAY) * DAY if options.anchor is None else options.anchor
+    start = first // step * step if options.from_first_row else -(-first // DAY) * DAY
+    anchor = start if options.anchor is None else options.anchor
     until = anchor + -(-(last - anchor) // step) * step if options.until is None else options.until
     if not 0 < until - anchor < FOREVER or (until - anchor) % step:
         raise ReadingsError(

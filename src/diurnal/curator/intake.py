@@ -1,0 +1,74 @@
+"""Intake: readings as they come, brought to a stream's roster and steps.
+
+Rows come for some households, in any order, early or late, on a grid that begins elsewhere. What is for the stream
+is put where it belongs; what is not is counted. A step that has been reported takes no more, nor does a reading
+that is there already: the first one counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from diurnal.curator.records import HeldStep, StreamRecord
+from diurnal.errors import ReadingsError
+from diurnal.readings.data import Arrays, Integers, Marks
+from diurnal.readings.panel import Panel
+
+
+def aligned(record: StreamRecord, panel: Panel, counts: Counter[str]) -> Panel:
+    """A panel's readings on the stream's grid, in its roster's order.
+
+    Args:
+        record: The stream.
+        panel: Readings of some of its households, in any order, perhaps with others among them.
+        counts: Gets the number of readings of households that are not on the roster.
+
+    Raises:
+        ReadingsError: Another interval, period, unit or clock; or no household of the roster at all.
+    """
+    panel = panel.on_grid(record.plan.grid)
+    where = record.where(panel.households)
+    if where is None:
+        return panel
+    known = where >= 0
+    if not known.any():
+        raise ReadingsError(
+            f"None of the {panel.n_households} households is on the roster of {len(record.households)}.",
+            hint="Names must be those of the history. A new roster is a new plan.",
+        )
+    counts["of households not on the roster"] += int(np.count_nonzero(panel.present[:, ~known]))
+    shape = (panel.n_steps, len(record.households))
+    readings, present = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+    readings[:, where[known]] = panel.readings[:, known]
+    present[:, where[known]] = panel.present[:, known]
+    return replace(panel, data=Arrays(readings, present), households=record.households, groups={}, quality=None)
+
+
+def merged(held: HeldStep | None, readings: Integers, present: Marks, counts: Counter[str]) -> HeldStep:
+    """What is held of a step with more readings: the first of a household counts."""
+    if held is None:
+        return HeldStep(readings=readings.copy(), present=present.copy(), closed=False)
+    again = held.present & present
+    counts["repeated"] += int(np.count_nonzero(again & (held.readings == readings)))
+    counts["corrected, and not taken"] += int(np.count_nonzero(again & (held.readings != readings)))
+    return HeldStep(
+        readings=np.where(held.present, held.readings, readings), present=held.present | present, closed=held.closed
+    )
+
+
+def as_panel(record: StreamRecord, steps: range, held: dict[int, HeldStep]) -> Panel:
+    """Consecutive held steps as a panel; what was never held is missing."""
+    shape = (len(steps), len(record.households))
+    readings, present = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+    for row, step in enumerate(steps):
+        if step in held:
+            readings[row], present[row] = held[step].readings, held[step].present
+    return Panel(
+        data=Arrays(readings, present),
+        households=record.households,
+        grid=record.plan.grid,
+        first_step=steps.start,
+    )

@@ -1,0 +1,174 @@
+"""Opening: a store in a file or a database, made or found, and the fence around a restored backup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from diurnal.curator import database, schema
+from diurnal.curator.ledger import Head, loss_of, loss_text
+from diurnal.curator.shelf import FolderShelf
+from diurnal.curator.store import Store
+from diurnal.errors import PopulationError, StoreError
+from diurnal.promise.budget import Budget, Loss
+
+
+def opened(
+    where: str | Path,
+    budget: Budget | None,
+    *,
+    population: dict[str, Any],
+    calendar: Iterable[int],
+    profiles: str | Path | None,
+    fence: str | None,
+) -> Store:
+    """The store at a path or a PostgreSQL address; made if there is none."""
+    is_address = isinstance(where, str) and "://" in where
+    if is_address and profiles is None:
+        raise StoreError(
+            "A store on PostgreSQL keeps its private profiles in a folder that all its machines see.",
+            hint="Say profiles='/a/shared/folder', readable by its owner alone.",
+        )
+    path = Path(where)
+    engine = database.of_url(str(where)) if is_address else database.of_file(path)
+    folder = Path(profiles) if profiles is not None else path.with_name(f"{path.name}-profiles")
+    store = Store(engine, FolderShelf(folder))
+    with store.transaction():
+        if store.exists():
+            _check(store, budget, population, frozenset(calendar))
+            store.sweep()
+            _fence(store, fence)
+        elif fence is not None:
+            raise StoreError("There is no store to fence.", hint="Say where the restored backup is.")
+        else:
+            store.create(Budget() if budget is None else budget, population)
+            store.close_steps(calendar)
+    return store
+
+
+def _check(store: Store, budget: Budget | None, population: dict[str, Any], calendar: frozenset[int]) -> None:
+    """Refuse to open a store with another budget or population than its own."""
+    if budget is not None and budget != store.budget:
+        raise PopulationError(
+            f"This store has {_caps(store.budget)}, and {_caps(budget)} was given.",
+            hint="Leave the budget out to take the store's. curator.raise_cap(...) raises it: the ledger tells.",
+        )
+    if not calendar <= store.calendar():
+        raise PopulationError(
+            "This store's calendar does not have all of these steps.",
+            hint="A calendar is given when a store is made, and grows with the panels that are reported.",
+        )
+    own = store.fact("population") or {}
+    for name, value in population.items():
+        if name in own and own[name] != value:
+            raise PopulationError(
+                f"This store has {name} {own[name]}, and {value} was given.",
+                hint="One store is one population. Leave it out to take the store's.",
+            )
+
+
+def _fence(store: Store, words: str | None) -> None:
+    """Let a restored backup go on behind its fence: what it does not know counts as spent, and is never drawn."""
+    taken = store.fact("backup")
+    if words is None:
+        if taken is not None:
+            raise StoreError(
+                f"This is a backup, taken at head {taken}. What was published since then is not in it.",
+                hint="Open it with fence= the last head that was published: what is missing counts as spent then, "
+                "and is never drawn again.",
+            )
+        return
+    head, own = Head.of(words), store.head()
+    past = store.fact("fence") or {"heads": [], "pattern": "0", "strong": "0", "step": -1}
+    there = next((event for event in store.events() if event.number == head.number), None)
+    known = head.hash in past["heads"] or (there is not None and there.hash[:32] == head.hash)
+    # Behind a fence the ledger has gone another way than what it was restored from, and numbers say nothing.
+    if head.store != own.store or (there is not None and not known and not past["heads"]):
+        raise StoreError("This store did not publish this head.", hint="Restore the right backup.")
+    if not known:
+        missing = {
+            "heads": [*past["heads"], head.hash],
+            "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, own.pattern)),
+            "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, own.strong)),
+            "step": max(past["step"], head.step),
+        }
+        store.set_fact("fence", missing)
+        store.set_fact("owed", store.owed() + max(0, head.people - own.people))
+        store.note("fenced", {"head": words.strip(), "fence": missing})
+    store.set_fact("backup", None)
+
+
+def _less(later: Loss, earlier: Loss) -> Loss:
+    """What was lost in between."""
+    pure, concentrated = (max(Fraction(0), getattr(later, n) - getattr(earlier, n)) for n in ("epsilon", "zcdp"))
+    return Loss.pure(pure) + Loss.concentrated(concentrated)
+
+
+def _caps(budget: Budget) -> str:
+    return ", ".join(f"{name} {value}" for name, value in budget.to_json().items() if value is not None)
+
+
+def back_up(store: Store, target: Path) -> Head:
+    """Copy a store, profiles and all, into a SQLite file that wants a fence when it is opened.
+
+    Raises:
+        StoreError: There is something already, or it cannot be written.
+    """
+    folder = target.with_name(f"{target.name}-profiles")
+    if target.exists() or folder.exists():
+        raise StoreError(f"{target.name} is there already.", hint="Give a backup a name of its own.")
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        with _said(), store.transaction():
+            head = store.head()
+            with database.errors_translated():
+                _copy(store, partial, str(head))
+            _copy_profiles(store.shelf.folder, folder)
+            partial.rename(target)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        for left in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
+            left.unlink(missing_ok=True)
+    return head
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
+    except OSError as cause:
+        raise StoreError(f"The backup cannot be written ({cause.strerror}).", hint="Check the folder.") from None
+
+
+def _copy_profiles(source: Path, target: Path) -> None:
+    # The folder first, so that nobody else sees a file at any moment.
+    target.mkdir(mode=0o700)
+    for path in source.glob("*.parquet") if source.is_dir() else ():
+        shutil.copyfile(path, target / path.name)
+        os.chmod(target / path.name, 0o600)
+
+
+def _copy(store: Store, path: Path, head: str) -> None:
+    engine = database.of_file(path)
+    with engine.begin() as target:
+        schema.tables.create_all(target)
+        for table in schema.tables.sorted_tables:
+            found = store.connection.execution_options(yield_per=10_000).execute(sa.select(table))
+            for some in found.partitions():
+                target.execute(table.insert(), [dict(row._mapping) for row in some])
+        target.execute(schema.facts.delete().where(schema.facts.c.name == "backup"))
+        target.execute(schema.facts.insert().values(name="backup", value=f'"{head}"'))
+    engine.dispose()
+    # One file, with its log folded in.
+    with sqlite3.connect(path) as plain:
+        plain.execute("PRAGMA journal_mode=DELETE")

@@ -1,0 +1,240 @@
+"""Records: a started plan, as a curator remembers it, and its form in a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from diurnal.curator.report import Form
+from diurnal.curator.shelf import Roster
+from diurnal.planning.plan import Plan
+from diurnal.private import Private
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.kernels import Atoms
+
+VERSION = 1
+"""The version of the form in a database."""
+
+
+Values = tuple[Fraction, ...]
+"""The released values of a step, in the order of a plan's series and groups."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HeldStep(Private):
+    """Readings of an open step. Private."""
+
+    readings: Integers = field(repr=False)
+    """A reading for each household of the roster."""
+    present: Marks = field(repr=False)
+    """Where there is one."""
+    closed: bool
+    """Whether it takes no more."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """One group of a plan's roster."""
+
+    name: str
+    """Its name."""
+    size: int
+    """How many households of the roster it has."""
+    weight: int
+    """p*, the largest absolute weight in it."""
+    noisy_profile: tuple[Fraction, ...] = field(repr=False)
+    """G, a value a slot. Public in pattern mode, private in strong mode."""
+    forms: tuple[Form, ...] = field(default=(), repr=False)
+    """How its rows are written, by slot: fixed when the plan is started, so that a row never changes its looks."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StreamRecord(Private):
+    """A started plan."""
+
+    plan: Plan
+    """The plan, with its roster, calendar and first cycle filled in."""
+    households: tuple[str, ...] = field(repr=False)
+    """The roster."""
+    groups: tuple[Group, ...]
+    """Its groups."""
+    atoms: Atoms = field(repr=False)
+    """Its atoms: the households of one group and weight."""
+    profile: Integers = field(repr=False)
+    """zhat, in the order of the atoms. Private."""
+    known: Marks = field(repr=False)
+    """Where zhat is known. Private."""
+    first_step: int
+    """The first step it may report: after its history, and after a predecessor."""
+    number: int = 0
+    """Its number in the store, from 1; 0 before it is there."""
+    end: int | None = None
+    """The step at which it was stopped."""
+    acknowledged: str | None = None
+    """The digest of the verdict that somebody has read, or that nothing was tested; None at level `cycle`."""
+    silenced: Mapping[int, int] = field(default_factory=dict, repr=False)
+    """Households that do not move from a step on (a new tenant), by place in the roster. Private."""
+
+    @property
+    def key(self) -> str:
+        """The plan's hash."""
+        return self.plan.hash
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The households whose readings it uses: those with a weight."""
+        return frozenset(self.households[i] for i in self.atoms.order)
+
+    def where(self, households: tuple[str, ...]) -> Integers | None:
+        """Where each of some households stands in the roster, -1 for a stranger; None if all stand as they are.
+
+        The last answer is kept: readings come step after step for the same households, and a million names take
+        longer to compare than their readings to add.
+        """
+        if households is self.households:
+            return None
+        last = self.__dict__.get("_asked")
+        if last is None or last[0] is not households:
+            last = (households, self._find(households))
+            self.__dict__["_asked"] = last
+        found: Integers | None = last[1]
+        return found
+
+    def _find(self, households: tuple[str, ...]) -> Integers | None:
+        if households == self.households:
+            return None
+        places = pc.index_in(pa.array(households, pa.string()), value_set=self._names)
+        return np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+    @cached_property
+    def _names(self) -> Any:
+        return pa.array(self.households, pa.string())
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each household stands in the roster."""
+        return {name: place for place, name in enumerate(self.households)}
+
+    @property
+    def history_start(self) -> int:
+        """The first step of the history."""
+        return (self.plan.first_cycle or 0) * self.plan.grid.slots
+
+    def history(self) -> tuple[float, float]:
+        """The steps its profiles are made from, from and up to."""
+        return self.history_start, self.history_start + self.plan.history * self.plan.grid.slots
+
+    @property
+    def last(self) -> float:
+        """The step before which its reports end; infinite while it runs."""
+        return float("inf") if self.end is None else self.end
+
+    def reports(self) -> tuple[float, float]:
+        """The steps it reports, from and up to."""
+        return self.first_step, self.last
+
+    def speaks_about(self) -> tuple[float, float]:
+        """The steps whose readings its reports show: a pattern plan's history too."""
+        return self.history_start if self.plan.level == "pattern" else self.first_step, self.last
+
+    def roster(self) -> Roster:
+        """What is kept beside the database: households, weights, and profiles in the roster's order."""
+        group, weight = (
+            np.zeros(len(self.households), dtype=np.int64),
+            np.zeros(len(self.households), dtype=np.int64),
+        )
+        order = self.atoms.order
+        spread = np.repeat(np.arange(len(self.atoms)), self.atoms.sizes)
+        group[order], weight[order] = self.atoms.columns[0, spread], self.atoms.columns[1, spread]
+        profile = np.zeros((self.profile.shape[0], len(self.households)), dtype=np.int64)
+        known = np.zeros(profile.shape, dtype=bool)
+        profile[:, order], known[:, order] = self.profile, self.known
+        return Roster(households=self.households, group=group, weight=weight, profile=profile, known=known)
+
+    def to_text(self, kept: str, digest: str) -> str:
+        """Its form in the database; what is kept beside it goes by name and digest."""
+        return json.dumps(
+            {
+                "version": VERSION,
+                "number": self.number,
+                "plan": self.plan.to_json(),
+                "groups": [
+                    {
+                        "name": group.name,
+                        "size": group.size,
+                        "weight": group.weight,
+                        "noisy_profile": [str(value) for value in group.noisy_profile],
+                        "forms": [form.to_json() for form in group.forms],
+                    }
+                    for group in self.groups
+                ],
+                "first_step": self.first_step,
+                "end": self.end,
+                "acknowledged": self.acknowledged,
+                "silenced": {str(place): step for place, step in self.silenced.items()},
+                "roster": {"kept": kept, "digest": digest},
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], roster: Roster) -> StreamRecord:
+        """The record that `to_text` wrote."""
+        atoms = Atoms.of(np.stack([roster.group, roster.weight]))
+        return cls(
+            plan=Plan.from_json(content["plan"]),
+            households=roster.households,
+            groups=tuple(_group(each) for each in content["groups"]),
+            atoms=atoms,
+            profile=np.ascontiguousarray(roster.profile[:, atoms.order]),
+            known=np.ascontiguousarray(roster.known[:, atoms.order]),
+            first_step=content["first_step"],
+            number=content["number"],
+            end=content["end"],
+            acknowledged=content["acknowledged"],
+            silenced={int(place): step for place, step in content["silenced"].items()},
+        )
+
+    def awaited(self, step: int) -> Marks:
+        """Which households a step waits for: those that count, have a profile, and have not moved out."""
+        counts = np.zeros(len(self.households), dtype=bool)
+        counts[self.atoms.order] = self.known.any(axis=0) if self.plan.level != "cycle" else True
+        for place, since in self.silenced.items():
+            counts[place] &= step < since
+        return counts
+
+    def moved_out(self, places: Sequence[int], step: int) -> StreamRecord:
+        """The same with some households, by place in the roster, not moving from a step on."""
+        silenced = {**self.silenced, **{place: min(step, self.silenced.get(place, step)) for place in places}}
+        return replace(self, silenced=silenced)
+
+    def forgetting(self, place: int, alias: str) -> StreamRecord:
+        """The same with a household, by place in the roster, nameless and without profile: it moves no more."""
+        gone = self.atoms.order == place
+        names = (*self.households[:place], f"erased {alias}", *self.households[place + 1 :])
+        return replace(self, households=names, profile=np.where(gone, 0, self.profile), known=self.known & ~gone)
+
+
+def _group(content: Mapping[str, Any]) -> Group:
+    return Group(
+        name=content["name"],
+        size=content["size"],
+        weight=content["weight"],
+        noisy_profile=tuple(Fraction(value) for value in content["noisy_profile"]),
+        forms=tuple(Form.from_json(form) for form in content["forms"]),
+    )
+
+
+def runs(steps: list[int]) -> list[range]:
+    """Runs of consecutive steps."""
+    cuts = [0, *(at for at, (one, two) in enumerate(pairwise(steps), 1) if two != one + 1), len(steps)]
+    return [range(steps[a], steps[b - 1] + 1) for a, b in pairwise(cuts) if a < b]

@@ -1,0 +1,84 @@
+"""Status: how a store stands, for its operator's eyes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from diurnal.exact import text
+from diurnal.private import Private, PrivateDict, private
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StreamStatus(Private):
+    """How one stream stands."""
+
+    plan: str
+    """The plan's hash."""
+    level: str
+    """Its level."""
+    households: int
+    """How many households it uses."""
+    groups: int
+    """How many groups it reports."""
+    first_step: int
+    """The first step it may report."""
+    last_step: int | None
+    """The last it has reported."""
+    last_time: str | None
+    """When that began."""
+    end: int | None
+    """The step from which on it is stopped."""
+    open_steps: int
+    """How many steps are held."""
+    acknowledged: str | None
+    """What was acknowledged when it was started."""
+    counts: dict[str, int]
+    """What was set aside."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Status(Private):
+    """How a store stands: prints as a table."""
+
+    head: str
+    """The ledger's head, to be published and kept."""
+    pattern: tuple[Fraction, Fraction]
+    """Spent by the most charged household, and allowed, of the pattern budget."""
+    strong: tuple[Fraction, Fraction]
+    """Spent by the most charged household, and allowed, of the strong budget."""
+    streams: tuple[StreamStatus, ...]
+    """Its streams, in the order of their start."""
+
+    def to_json(self) -> PrivateDict:
+        """Plain data, still private."""
+        content: PrivateDict = private(
+            {
+                "head": self.head,
+                "pattern": {"spent": text(self.pattern[0]), "allowed": text(self.pattern[1])},
+                "strong": {"spent": text(self.strong[0]), "allowed": text(self.strong[1])},
+                "streams": [
+                    {name: getattr(stream, name) for name in stream.__dataclass_fields__} for stream in self.streams
+                ],
+            }
+        )
+        return content
+
+    def __str__(self) -> str:
+        lines = [f"head     {self.head}"]
+        for name, (spent, allowed) in (("pattern", self.pattern), ("strong", self.strong)):
+            lines.append(f"{name:9}{text(spent)} of {text(allowed)} spent by the most charged household")
+        for stream in self.streams:
+            lines += _lines(stream)
+        return "\n".join(lines)
+
+
+def _lines(stream: StreamStatus) -> list[str]:
+    state = "running" if stream.end is None else f"stopped at step {stream.end}"
+    reached = "nothing reported yet" if stream.last_step is None else f"reported to {stream.last_time}"
+    about: list[Any] = [
+        f"stream   {stream.plan[:12]}  {stream.level}, {stream.households:,} households, {state}",
+        f"         {reached}; {stream.open_steps} step(s) held",
+    ]
+    return about + [f"         {number:,} {what}" for what, number in sorted(stream.counts.items())]

@@ -1,0 +1,154 @@
+"""Watch: readings that land in a folder, or in a table, taken each once.
+
+A file is taken whole or not at all: its reports and the note that it was taken are one transaction. Then it is
+moved to `taken/`; a file that cannot be read is moved to `bad/`, with its error beside it. A file that comes
+again, under whatever name, is known by its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diurnal.curator.report import Report
+from diurnal.curator.stream import Stream
+from diurnal.errors import DiurnalError, ReadingsError, StoreError
+from diurnal.readings.importing import panel as make_panel
+from diurnal.readings.importing import read
+from diurnal.readings.panel import Panel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What became of one file, or of one look at a table."""
+
+    name: str
+    """The file, or the table."""
+    rows: tuple[Report, ...] = ()
+    """What was released with it."""
+    again: bool = False
+    """Whether it had been taken before."""
+    error: str = ""
+    """Why it was not taken."""
+
+
+def watch_folder(
+    stream: Stream,
+    folder: str | Path,
+    *,
+    once: bool = False,
+    every: float = 10.0,
+    wait: Callable[[float], None] = time.sleep,
+    **said: Any,
+) -> Iterator[Taken]:
+    """Take every file that lands in a folder, for as long as this is asked for more.
+
+    Put a file there under another name and rename it when it is whole: names that begin with a dot or end with
+    `.partial` are left alone.
+
+    Args:
+        stream: Whose readings these are.
+        folder: Where they land.
+        once: Whether to stop when the folder is empty.
+        every: How many seconds to wait before looking again.
+        wait: How to wait.
+        said: What `read` and `panel` are to be told about the files: format, zone, minutes (a file of one step does
+            not tell how long a row lasts), meters and so on.
+
+    Raises:
+        StoreError: The store cannot be reached; the file is left where it is.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ReadingsError(f"There is no folder {folder.name}.", hint="Make it, and let files land in it.")
+    while True:
+        for path in sorted(each for each in folder.iterdir() if _is_whole(each)):
+            yield _take(stream, path, said)
+        if once:
+            return
+        wait(every)
+
+
+def watch_table(
+    stream: Stream,
+    query: str,
+    database: str,
+    *,
+    once: bool = False,
+    every: float = 10.0,
+    wait: Callable[[float], None] = time.sleep,
+    **said: Any,
+) -> Iterator[Taken]:
+    """Take what a query gives, again and again; readings of steps that are reported change nothing.
+
+    Args:
+        stream: Whose readings these are.
+        query: SQL that gives recent rows: household, time, value.
+        database: Where, as for `read`.
+        once: Whether to look once only.
+        every: How many seconds to wait before looking again.
+        wait: How to wait.
+        said: What `read` and `panel` are to be told about the rows.
+    """
+    while True:
+        try:
+            rows = stream.report(_panel(stream, read(query, database=database, **_reading(said)), said))
+            yield Taken(name="query", rows=tuple(rows))
+        except StoreError:
+            raise
+        except DiurnalError as error:
+            yield Taken(name="query", error=error.message)
+        if once:
+            return
+        wait(every)
+
+
+PANEL = ("domain", "calendar", "fold", "on_duplicate", "meters", "tenancies")
+
+
+def _reading(said: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in PANEL}
+
+
+def _panel(stream: Stream, readings: Any, said: dict[str, Any]) -> Panel:
+    plan = stream.plan
+    about = {name: value for name, value in said.items() if name in PANEL}
+    return make_panel(readings, like=plan.grid, **{"domain": plan.domain, **about})
+
+
+def _is_whole(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".") and not path.name.endswith(".partial")
+
+
+def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        rows = stream.take(digest, lambda: _panel(stream, read(path, **_reading(said)), said))
+    except StoreError:
+        raise
+    except FileNotFoundError:
+        return Taken(name=path.name, again=True)  # another watch was faster
+    except (DiurnalError, OSError) as error:
+        reason = str(error) if isinstance(error, DiurnalError) else f"It cannot be read ({error.strerror})."
+        _aside(path, "bad").with_suffix(f"{path.suffix}.error.txt").write_text(f"{reason}\n")
+        return Taken(name=path.name, error=reason)
+    with suppress(FileNotFoundError):
+        _aside(path, "taken")
+    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None)
+
+
+def _aside(path: Path, folder: str) -> Path:
+    """Move a file into a folder beside it, under a name that is free there."""
+    target = path.parent / folder
+    target.mkdir(mode=0o700, exist_ok=True)
+    place, number = target / path.name, 1
+    while place.exists():
+        number += 1
+        place = target / f"{path.stem}-{number}{path.suffix}"
+    return path.rename(place)
