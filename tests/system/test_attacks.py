@@ -104,3 +104,46 @@ def test_the_slot_minimum_removes_most_of_theorem_1_s_noise(ausgrid):
     assert before > 0.3
     assert after < 0.09
     assert after < before / 3
+
+
+def test_a_household_that_leaves_gives_nothing_away(silence):
+    """A home leaves after day 30. Averaging reports before and after gives its profile from a naive stream, which
+    sums who is there (correlation 0.99); from ours it gives nothing: a leaver counts as its profile for ever.
+    """
+    from diurnal.study.planted import planted
+
+    panel = planted(homes=20, cycles=400, slots=12, noise="normal", seed=3)
+    readings = panel.readings.copy()
+    home = np.rint(3000 + 2000 * np.sin(np.arange(12))).astype(np.int64)
+    readings[:, 7] += np.tile(home, 400)
+    present = np.ones(readings.shape, dtype=bool)
+    present[30 * 12 :, 7] = False
+    panel = panel.following(readings, present=present, first_step=0)
+    truth = readings[: 10 * 12, 7].reshape(-1, 12).mean(axis=0)
+
+    def difference(values):
+        """What an outsider makes of the series: the mean day before less the mean day after."""
+        days = np.asarray(values, dtype=float).reshape(-1, 12)
+        return days[:20].mean(axis=0) - days[20:].mean(axis=0)
+
+    naive = np.where(present, readings, 0).sum(axis=1)[10 * 12 :]
+    assert np.corrcoef(difference(naive), truth)[0, 1] > 0.99
+    plan = dn.Plan(
+        query=dn.Sum(),
+        epsilon="1",
+        domain=(0, 20000),
+        history=10,
+        grid=panel.grid,
+        level="pattern",
+        mechanism="cube",
+    )
+    stream = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge="untested")
+    ours = difference([row.exact for row in stream.report(panel.after(10))])
+    assert abs(np.corrcoef(ours, truth)[0, 1]) < 0.6
+    assert np.abs(ours).max() < np.abs(difference(naive)).max() / 10
+    # With another profile of that home every report is the same, up to what G says once.
+    moved = readings.copy()
+    moved[:, 7] += np.tile(np.arange(12) * 300, 400)
+    other = panel.following(np.where(present, moved, 0), present=present, first_step=0)
+    again = dn.Curator.in_memory().start(plan, history=other.first(10), acknowledge="untested")
+    assert difference([row.exact for row in again.report(other.after(10))]) == pytest.approx(ours, abs=1e-6)

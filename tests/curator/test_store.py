@@ -1,0 +1,588 @@
+"""The contract of every store: in memory, a SQLite file, PostgreSQL."""
+
+import os
+import stat
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+import diurnal as dn
+import support
+from diurnal.curator import schema
+from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
+
+STRONG = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30}
+BASIS = {
+    "level": "strong",
+    "mechanism": "basis",
+    "cycle_mechanism": "basis",
+    "basis": dn.Basis(size=3),
+    "cycle_basis": dn.Basis(size=3),
+}
+LEVELS = {
+    "pattern": {},
+    "strong": STRONG,
+    "basis": BASIS,
+    "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
+}
+
+
+def start(curator, panel, **fields):
+    plan = support.plan_for(panel, **fields)
+    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_stream_is_the_same_on_every_store(opens, level, silence):
+    """Without noise the rows of a stream are those of the store in memory, on every kind of store."""
+    panel = support.town(groups={"side": ["a"] * 15 + ["b"] * 25})
+    fields = {**LEVELS[level], "groups": "side"}
+    here = start(opens(budget=support.ROOMY), panel, **fields).report(panel)
+    there = start(dn.Curator.in_memory(support.ROOMY), panel, **fields).report(panel)
+    assert here == there
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_was_reported_is_there_for_whoever_opens_the_store(lasting, level):
+    """Opened again, by nobody who knew it, a store gives the same rows, decimals and all, and draws nothing."""
+    panel = support.town()
+    stream = start(lasting(budget=support.ROOMY), panel, **LEVELS[level])
+    rows = stream.report(panel.between(16, 30))
+    again = lasting().stream(stream.plan.hash[:10])
+    assert again.plan == stream.plan
+    assert again.report(panel.between(16, 30)) == rows
+    assert again.acknowledged == stream.acknowledged
+
+
+@pytest.mark.parametrize("level", ["strong", "basis"])
+def test_a_cycle_begun_before_goes_on_with_its_noise(lasting, level, monkeypatch):
+    """A cycle's noise is drawn once: who opens the store in its middle uses what is there, and it is erased at its
+    end.
+    """
+    from diurnal.promise import noise
+
+    panel = support.town()
+    drawn = []
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: drawn.append(size) or [3] * size)
+    monkeypatch.setattr(noise, "l2_norm", lambda size, rate: drawn.append(size) or [3] * size)
+    stream = start(lasting(budget=support.ROOMY), panel, **LEVELS[level])
+    before = len(drawn)
+    stream.report(panel.between(16, 18))
+    again = lasting().streams()[0]
+    again.report(panel.between(18, 20))
+    assert len(drawn) == before + 1
+    with again._store.transaction():
+        assert again._store.noisy_cycles(1) == []
+        assert again._store.held_steps(1) == {}
+
+
+def test_a_store_is_readable_by_its_owner_alone(on, tmp_path):
+    """Database, log and profiles have mode 0600 from the first moment."""
+    os.umask(0)
+    panel = support.town()
+    start(on("sqlite"), panel, **STRONG).report(panel)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".db", ".parquet"}
+    for path in files:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+    for path in tmp_path.rglob("*"):
+        if path.is_dir():
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+def test_sqlite_syncs_its_log_at_every_commit(on):
+    """The file is in WAL mode, synchronous FULL, and overwrites what is erased."""
+    curator = on("sqlite")
+    with curator._store.transaction():
+        found = [
+            curator._store.connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "secure_delete")
+        ]
+    assert found == ["wal", 2, 1]
+
+
+def test_what_fails_leaves_nothing_behind(opens, monkeypatch):
+    """An error in the middle of a report takes everything back: rows, noise, counters, events."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel, **STRONG)
+    before = [event.hash for event in curator.ledger()]
+    monkeypatch.setattr(type(stream), "_close_cycles", lambda *a: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stream.report(panel)
+    monkeypatch.undo()
+    assert [event.hash for event in curator.ledger()] == before
+    assert stream.quality() == {}
+    with curator._store.transaction():
+        assert curator._store.noisy_cycles(1) == []
+        assert curator._store.rows(1, range(100)) == {}
+    assert curator.verify().sound
+
+
+def test_one_store_is_one_population(opens):
+    """What the first plan decides holds for the second: grid, domain and channel."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    start(curator, panel)
+    for change in ({"domain": (0, 50)}, {"channel": "generation"}):
+        with pytest.raises(PopulationError, match=next(iter(change))):
+            start(curator, panel, epsilon="2", **change)
+
+
+def test_what_was_said_when_it_was_made_holds(lasting):
+    """Grid, domain, calendar and budget are set when a store is made; opening it with others is refused."""
+    panel = support.town()
+    budget = dn.Budget(pattern="2", strong="1")
+    curator = lasting(budget=budget, grid=panel.grid, domain=(0, 100), channel="consumption", calendar=[17])
+    assert lasting().budget == budget
+    assert lasting(budget=dn.Budget(pattern="2", strong="1")).budget == budget
+    for wrong in ({"budget": dn.Budget(pattern="3")}, {"grid": dn.Grid(slots=8)}, {"domain": (0, 99)}):
+        with pytest.raises(PopulationError, match="Hint:"):
+            lasting(**wrong)
+    with pytest.raises(PopulationError, match="domain"):
+        start(curator, panel, domain=(0, 50))
+    rows = start(curator, panel).report(panel)
+    assert 17 not in {row.step for row in rows}
+
+
+def test_a_cap_is_raised_and_never_lowered(opens):
+    """Raising a cap is an event of the ledger; lowering it, or another delta, is refused."""
+    panel = support.town()
+    curator = opens(budget=dn.Budget(pattern="1", strong="1"))
+    start(curator, panel).stop()
+    with pytest.raises(BudgetError, match="1 was allowed in all and 0 is left"):
+        start(curator, panel, query=dn.Sum())
+    with pytest.raises(BudgetError, match="never lowered"):
+        curator.raise_cap(dn.Budget(pattern="1/2", strong="1"))
+    with pytest.raises(BudgetError, match="delta"):
+        curator.raise_cap(dn.Budget(pattern="2", strong="1", delta="1e-6"))
+    curator.raise_cap(dn.Budget(pattern="2", strong="1"))
+    start(curator, panel, query=dn.Sum())
+    assert [event.kind for event in curator.ledger()].count("raised") == 1
+    assert opens().budget == dn.Budget(pattern="2", strong="1")
+    assert curator.verify().sound
+
+
+def test_the_ledger_is_a_chain_and_its_head_tells(opens):
+    """Every decision is an event; the head counts them, and says what was spent and reported."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel, **STRONG, epsilon="3/2", cycle_epsilon="1/4")
+    stream.report(panel.between(16, 22))
+    stream.report(panel.between(16, 22))
+    stream.stop()
+    assert [event.kind for event in curator.ledger()] == ["created", "settled", "started", "reported", "stopped"]
+    _, number, digest, step, pattern, strong, people = curator.head.split(":")
+    assert (number, step, pattern, strong, people) == ("5", "21", "1.5", "0.25", "0")
+    assert curator.ledger()[-1].hash.startswith(digest)
+
+
+TAMPERED = {
+    "a changed report": sa.update(schema.rows).where(schema.rows.c.step == 20).values(value="7"),
+    "a removed report": sa.delete(schema.rows).where(schema.rows.c.step == 20),
+    "an added report": sa.insert(schema.rows).values(plan=1, step=900, place=0, value="7"),
+    "a changed event": sa.update(schema.ledger).where(schema.ledger.c.number == 2).values(kind="stopped"),
+    "another time": sa.update(schema.ledger).where(schema.ledger.c.number == 1).values(time="2001-01-01"),
+    "a removed event": sa.delete(schema.ledger).where(schema.ledger.c.number == 2),
+    "a removed last event": sa.delete(schema.ledger).where(schema.ledger.c.number == 5),
+    "events swapped": sa.update(schema.ledger)
+    .where(schema.ledger.c.number.in_([4, 5]))
+    .values(number=sa.case((schema.ledger.c.number == 4, 50), else_=40)),
+    "a changed plan": sa.update(schema.plans).values(
+        content=sa.func.replace(schema.plans.c.content, '"end": null', '"end": 1')
+    ),
+    "a removed plan": sa.delete(schema.plans),
+    "a changed calendar": sa.insert(schema.calendar).values(step=33),
+    "a changed population": sa.update(schema.facts).where(schema.facts.c.name == "population").values(value="{}"),
+    "who was erased forgotten": sa.delete(schema.people),
+    "a changed budget": sa.update(schema.facts)
+    .where(schema.facts.c.name == "budget")
+    .values(value='{"pattern": "9", "strong": "9", "delta": null}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_whoever_changes_a_store_is_found_out(opens, how):
+    """A changed, removed or added report, event, plan, calendar or budget is each found by verify."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel)
+    stream.report(panel.between(16, 22))
+    stream.report(panel.between(22, 30))
+    curator.erase("3")
+    assert curator.verify().sound
+    with curator._store.transaction():
+        curator._store.connection.execute(TAMPERED[how])
+    found = curator.verify()
+    assert not found.sound
+    assert "NOT" in str(found)
+
+
+@pytest.mark.parametrize("how", ["swapped", "damaged", "gone"])
+def test_profiles_that_are_not_the_ones_kept_are_found_out(lasting, how, tmp_path):
+    """A swapped, damaged or missing profile file is found by verify, and no report is made with it."""
+    panel, other = support.town(), support.town(seed=2)
+    start(lasting("city", support.ROOMY), panel)
+    start(lasting("town", support.ROOMY), other)
+    own, theirs = (next(path.glob("*.parquet")) for path in sorted(tmp_path.glob("*-profiles")))
+    if how == "swapped":
+        own.write_bytes(theirs.read_bytes())
+    elif how == "damaged":
+        own.write_bytes(own.read_bytes()[:-9])
+    else:
+        own.unlink()
+    again = lasting("city")
+    assert not again.verify().sound
+    with pytest.raises(StoreError, match="profiles"):
+        lasting("city").streams()[0].report(panel)
+
+
+def test_a_backup_goes_on_behind_its_fence(lasting, tmp_path):
+    """A restored backup is refused without the last published head; with it, what it does not know is never
+    reported, counts as spent, and the ledger tells.
+    """
+    panel = support.town(cycles=20)
+    curator = lasting(budget=dn.Budget(pattern="3", strong="1"))
+    stream = start(curator, panel)
+    rows = stream.report(panel.between(16, 30))
+    curator.backup(tmp_path / "backup.db")
+    stream.report(panel.between(30, 42))
+    stream.stop()
+    start(curator, panel, query=dn.Sum(), epsilon="3/2").report(panel.between(42, 45))
+    last = curator.head
+    with pytest.raises(StoreError, match="This is a backup"):
+        dn.Curator.open(tmp_path / "backup.db")
+    with pytest.raises(StoreError, match="no head"):
+        dn.Curator.open(tmp_path / "backup.db", fence="yesterday")
+    for wrong in (f"{last.split(':')[0]}:1:{'0' * 32}:3:1:1:0", last.replace(last.split(":")[0], "00000000")):
+        with pytest.raises(StoreError, match="did not publish this head"):
+            dn.Curator.open(tmp_path / "backup.db", fence=wrong)
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=last)
+    again = restored.streams()[0]
+    assert again.report(panel.between(16, 30)) == rows
+    assert [row.step for row in again.report(panel)] == [*range(16, 30), *range(48, 80)]
+    assert restored.status().pattern == (Fraction(5, 2), Fraction(3))
+    again.stop()
+    with pytest.raises(BudgetError, match=r"0\.5 is left"):
+        restored.start(
+            support.plan_for(panel, query=dn.Sum()), history=panel.between(48, 64), acknowledge="untested"
+        )
+    assert restored.verify().sound
+    assert dn.Curator.open(tmp_path / "backup.db").verify().sound
+    told = [
+        event.content["head"]
+        for event in dn.Curator.open(tmp_path / "backup.db").ledger()
+        if event.kind == "fenced"
+    ]
+    assert told == [last]
+    # The same head again is no new loss.
+    again = dn.Curator.open(tmp_path / "backup.db", fence=last)
+    assert again.status().pattern == (Fraction(5, 2), Fraction(3))
+
+
+def test_a_backup_taken_last_misses_nothing(lasting, tmp_path):
+    """Fenced with its own head, a backup goes on where it was."""
+    panel = support.town()
+    curator = lasting(budget=support.ROOMY)
+    start(curator, panel).report(panel.between(16, 30))
+    head = curator.backup(tmp_path / "backup.db")
+    assert head == curator.head
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=head)
+    assert [row.step for row in restored.streams()[0].report(panel)] == list(range(16, 48))
+    with pytest.raises(StoreError, match="there already"):
+        curator.backup(tmp_path / "backup.db")
+
+
+def test_a_store_in_memory_has_no_backup():
+    """What ends with the process cannot be backed up."""
+    with pytest.raises(StoreError, match="in memory"):
+        dn.Curator.in_memory().backup("nowhere.db")
+
+
+def test_status_says_how_it_stands(opens):
+    """The status has head, budget and each stream's reach, and is private."""
+    panel = support.town()
+    curator = opens(budget=dn.Budget(pattern="4", strong="1"))
+    stream = start(curator, panel)
+    stream.report(panel.between(16, 20))
+    status = curator.status()
+    assert isinstance(status, dn.Private)
+    assert (status.pattern, status.strong) == ((1, 4), (0, 1))
+    text = str(status)
+    assert curator.head in text
+    assert "running" in text
+    assert status.to_json()["streams"][0]["last_step"] == 19
+    stream.stop()
+    assert "stopped at step 20" in str(curator.status())
+
+
+@pytest.mark.parametrize("which", ["", "0"])
+def test_a_stream_is_found_by_how_its_name_begins(opens, which):
+    """A beginning that several streams or none have is refused."""
+    panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
+    curator = opens(budget=support.ROOMY)
+    one = start(curator, panel)
+    one.stop()
+    two = start(curator, panel, query=dn.Sum())
+    assert curator.stream(two.plan.hash).plan == two.plan
+    if which == "" or {one.plan.hash[0], two.plan.hash[0]}.isdisjoint("0"):
+        with pytest.raises(StreamError, match="begin with"):
+            curator.stream(which)
+
+
+def test_a_store_of_a_later_version_is_refused(lasting):
+    """A store that a newer diurnal has written is not touched."""
+    curator = lasting()
+    with curator._store.transaction():
+        curator._store.connection.execute(
+            sa.update(schema.facts).where(schema.facts.c.name == "version").values(value="99")
+        )
+    with pytest.raises(StoreError, match="version 99"):
+        lasting()
+
+
+def test_a_household_that_is_erased_is_gone(opens, silence, tmp_path):
+    """Its name, profile and held readings are deleted, it does not move from then on, what was released stays, and
+    the next plan must leave it out.
+    """
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel, query=dn.Sum(), grace=1)
+    before = stream.report(panel.between(16, 20))
+    held = panel.following(
+        panel.readings[20:21], present=panel.present[20:21] & (np.arange(40) < 20), first_step=20
+    )
+    stream.report(held)
+    curator.erase("7")
+    assert stream.report(panel.between(16, 20)) == before
+    less = panel.readings.copy()
+    profile = panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4
+    less[:, 7] = np.tile(profile[:, 7], 12)
+    rows = stream.report(panel.between(20, 48))
+    expected = support.start(panel, support.plan_for(panel, query=dn.Sum())).report(
+        panel.following(less, first_step=0).between(20, 48)
+    )
+    assert support.numerators(rows) == support.numerators(expected)[: len(rows)]
+    with pytest.raises(PopulationError, match="erased"):
+        start(curator, panel, query=dn.Mean())
+    with pytest.raises(StreamError, match="No plan"):
+        curator.erase("7")
+    assert curator.verify().sound
+
+
+def test_a_new_tenant_does_not_move_until_the_next_plan(opens, silence):
+    """From the step of a change of tenancy on a household counts as its profile; before it as ever."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel, query=dn.Sum())
+    curator.move_out("7", 30)
+    rows = stream.report(panel)
+    still = panel.readings.copy()
+    profile = panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4
+    still[30:, 7] = np.tile(profile[:, 7], 12)[30:]
+    expected = support.start(panel, support.plan_for(panel, query=dn.Sum())).report(
+        panel.following(still, first_step=0)
+    )
+    assert support.numerators(rows) == support.numerators(expected)
+    assert curator.verify().sound
+
+
+def test_a_second_restore_knows_the_first_fence(lasting, tmp_path):
+    """The head of a restored store carries its fence: another restore from it neither redraws nor forgets."""
+    panel = support.town(cycles=30)
+    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    stream = start(curator, panel, **STRONG)
+    stream.report(panel.between(16, 20))
+    for name in ("one", "two"):
+        curator.backup(tmp_path / f"{name}.db")
+    stream.report(panel.between(20, 28))
+    stream.stop()
+    start(curator, panel.columns(np.arange(20)), **STRONG, query=dn.Sum())
+    one = dn.Curator.open(tmp_path / "one.db", fence=curator.head)
+    spent = one.status().pattern
+    assert spent[0] == 2
+    one.raise_cap(dn.Budget(pattern="4", strong="4"))
+    two = dn.Curator.open(tmp_path / "two.db", fence=one.head)
+    assert two.status().pattern[0] == 2
+    assert [row.step for row in two.streams()[0].report(panel.between(16, 40))] == [*range(16, 20), *range(28, 40)]
+
+
+def test_a_restored_store_does_not_learn_from_what_others_may_have_reported(lasting, tmp_path):
+    """Where plans are missing, a history from before the fence is refused: a plan nobody knows may protect it."""
+    panel = support.town(cycles=40)
+    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    curator.backup(tmp_path / "backup.db")
+    start(curator, panel, **STRONG).report(panel.between(16, 32))
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head)
+    with pytest.raises(OverlapError, match="restored"):
+        start(restored, panel)
+    plan = support.plan_for(panel)
+    restored.start(plan, history=panel.between(32, 48), acknowledge="untested")
+
+
+def test_a_cycles_noise_is_never_drawn_twice(opens, monkeypatch):
+    """A published step that goes onto the calendar closes no cycle early, and a closed cycle draws no more."""
+    from diurnal.promise import noise
+
+    panel = support.town()
+    drawn = []
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: drawn.append(size) or [3] * size)
+    stream = start(opens(budget=support.ROOMY), panel, **STRONG)
+    stream.report(panel.between(16, 18))
+    stream.report(panel.between(18, 19).closing([16]))
+    stream.report(panel.between(19, 20))
+    assert len(drawn) == 1
+    with stream._store.transaction():
+        assert stream._store.noisy_cycles(1) == []
+        with pytest.raises(StoreError, match="closed"):
+            stream._store.cycle_noise(1, 4)
+
+
+@pytest.mark.parametrize("what", ["stop", "move out", "erase"])
+def test_a_commit_that_fails_loses_no_profile(on, tmp_path, monkeypatch, what):
+    """Where a stop, a change of tenancy or an erasure fails at its commit, the store is as it was."""
+    from diurnal.curator.store import Store
+
+    panel = support.town()
+    curator = on("sqlite", budget=support.ROOMY)
+    stream = start(curator, panel)
+
+    def fail(self, transaction):
+        transaction.rollback()
+        raise OSError("no commit")
+
+    monkeypatch.setattr(Store, "_commit", fail)
+    work = {"stop": stream.stop, "move out": lambda: curator.move_out("3", 20), "erase": lambda: curator.erase("3")}
+    with pytest.raises(OSError, match="no commit"):
+        work[what]()
+    monkeypatch.undo()
+    again = on("sqlite")
+    assert again.verify().sound
+    assert len(again.streams()[0].report(panel.between(16, 20))) == 4
+    assert len(list((tmp_path / "city.db-profiles").iterdir())) == 1
+
+
+def test_what_is_erased_is_in_no_file(on, tmp_path):
+    """A household's held readings, its profile, and a closed cycle's noise are in no byte of the store's files."""
+    mark = 171_717_171
+    panel = support.town()
+    readings = panel.readings.copy()
+    readings[:, 7] = mark
+    panel = panel.following(readings, first_step=0)
+    curator = on("sqlite", budget=support.ROOMY)
+    stream = start(curator, panel, **STRONG, grace=5, domain=(0, 2 * 10**8))
+    half = panel.present[16:19] & (np.arange(40) < 20)
+    stream.report(panel.following(panel.readings[16:19], present=half, first_step=16))
+    secret = mark.to_bytes(8, "little")
+
+    def found():
+        return [path.name for path in tmp_path.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+    assert found()
+    curator.erase("7")
+    assert found() == []
+
+
+def test_two_plans_are_told_apart_by_readings_not_by_sums(opens, silence):
+    """A later pattern plan falls silent wherever its readings are not the ones that were used, also where sums are
+    equal: whether it does tells nothing about one home's variation.
+    """
+    panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
+    readings = panel.readings.copy()
+    readings[:, 7] = np.tile(readings[:4, 7], 12)
+    panel = panel.following(readings, first_step=0)
+    curator = opens(budget=support.ROOMY)
+    first = start(curator, panel, query=dn.Sum())
+    curator.move_out("7", 16)
+    first.report(panel.between(16, 32))
+    second = start(curator, panel, query=dn.Sum(), groups="side")
+    rows = second.report(panel.between(16, 32))
+    profile = panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4
+    silent = {(row.step, row.group): row.numerator for row in rows}
+    for step in range(16, 32):
+        assert silent[step, "a"] == profile[step % 4, :20].sum()
+
+
+def test_erased_households_of_two_plans_are_not_taken_for_one(opens, silence):
+    """Households at the same place of two rosters, both erased, do not connect the plans."""
+    panel = support.town(n=60)
+    one, two = panel.columns(np.arange(30)), panel.columns(np.arange(30, 60))
+    curator = opens(budget=support.ROOMY)
+    first, second = start(curator, one, query=dn.Sum()), start(curator, two, query=dn.Sum())
+    curator.erase("3")
+    curator.erase("33")
+    first.report(one.between(16, 20))
+    rows = second.report(two.between(16, 20))
+    profile = two.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4
+    assert support.numerators(rows) != profile.sum(axis=1).tolist()
+
+
+def test_held_readings_of_who_moved_out_do_not_count(opens, silence):
+    """A change of tenancy counts for readings that were held before it was said."""
+    panel = support.town()
+    values = []
+    for said_first in (True, False):
+        curator = opens(f"city {said_first}", support.ROOMY)
+        stream = start(curator, panel, query=dn.Sum(), grace=9)
+        half = panel.present[16:17] & (np.arange(40) < 20)
+        if said_first:
+            curator.move_out("7", 16)
+        stream.report(panel.following(panel.readings[16:17], present=half, first_step=16))
+        if not said_first:
+            curator.move_out("7", 16)
+        values += support.numerators(stream.report(panel.between(16, 17)))
+    assert values[0] == values[1]
+
+
+def test_a_tail_that_was_cut_off_is_missed_by_who_has_the_head(opens):
+    """Events and rows removed together leave a sound chain; the head that was published is not in it."""
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    stream = start(curator, panel)
+    stream.report(panel.between(16, 22))
+    head = curator.head
+    with curator._store.transaction():
+        last = int(head.split(":")[1])
+        curator._store.connection.execute(sa.delete(schema.ledger).where(schema.ledger.c.number == last))
+        curator._store.connection.execute(sa.delete(schema.rows))
+    assert curator.verify().sound
+    assert not curator.verify(head).sound
+
+
+def test_no_value_is_in_a_stores_errors(opens, caplog):
+    """Neither an error of a store nor a log of its database shows a value that was to be written."""
+    import logging
+
+    panel = support.town()
+    curator = opens(budget=support.ROOMY)
+    start(curator, panel, **STRONG).report(panel.between(16, 18))
+    caplog.set_level(logging.INFO, logger="sqlalchemy.engine")
+    with pytest.raises(StoreError) as caught, curator._store.transaction():
+        curator._store.keep_noise(1, 4, {"all": [987654321]})
+    error = caught.value
+    said = f"{error!r} {error} {error.__cause__!r} {error.__context__!r} {caplog.text}"
+    assert "987654321" not in said
+
+
+def test_a_backup_of_a_restored_store_is_fenced_again(lasting, tmp_path):
+    """Though a restored ledger counts from its backup on, what it published after a second backup is never
+    redrawn.
+    """
+    panel = support.town(cycles=60)
+    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    stream = start(curator, panel, **STRONG)
+    stream.report(panel.between(16, 20))
+    curator.backup(tmp_path / "one.db")
+    for step in range(20, 40):
+        stream.report(panel.between(step, step + 1))
+    one = dn.Curator.open(tmp_path / "one.db", fence=curator.head)
+    one.streams()[0].report(panel.between(40, 44))
+    one.backup(tmp_path / "two.db")
+    one.streams()[0].report(panel.between(44, 52))
+    assert int(one.head.split(":")[1]) < int(curator.head.split(":")[1])
+    two = dn.Curator.open(tmp_path / "two.db", fence=one.head)
+    rows = two.streams()[0].report(panel.between(16, 60))
+    assert [row.step for row in rows] == [*range(16, 20), *range(40, 44), *range(52, 60)]
+    assert two.verify().sound
