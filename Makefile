@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench power clean
+.PHONY: help demo test check bench power kill clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
@@ -11,6 +11,7 @@ help:
 	@echo "make check   style, types and the one-way rule"
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
+	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
 
 demo: $(VENV)/core
 	$(BIN)/python examples/demo.py
@@ -29,6 +30,9 @@ bench: $(VENV)/dev
 
 power: $(VENV)/dev
 	$(BIN)/python -m benchmarks.power
+
+kill: $(VENV)/dev
+	$(BIN)/python -m benchmarks.kill
 
 clean:
 	rm -rf $(VENV)
