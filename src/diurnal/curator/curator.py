@@ -144,6 +144,7 @@ class Curator:
                     self._store.close_steps(history.calendar)
                     return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
+            guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
             record = _learn(record, _in_domain(bound, history))
             guard.check_profiles(record, self._store.records())
@@ -314,7 +315,7 @@ class Curator:
 
     def _for_each(self, household: str, work: Callable[[StreamRecord, int], None]) -> None:
         found = [record for record in self._store.records() if household in record.places]
-        if not found:
+        if not found and not self._store.owed():
             raise StreamError("No plan of this store has that household.", hint="Names are those of the roster.")
         for record in found:
             work(record, record.places[household])

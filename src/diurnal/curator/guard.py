@@ -35,6 +35,7 @@ from diurnal.errors import (
     OverlapError,
     PlanError,
     PopulationError,
+    StoreError,
 )
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
@@ -63,6 +64,15 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
         raise AcknowledgeError(
             "What is acknowledged is no verdict on these households and this period.",
             hint="Check a panel of the plan's own roster and grid, and give its verdict's digest.",
+        )
+
+
+def check_owed(store: Store) -> None:
+    """Refuse to go on with a restored store that does not know who was erased, or has moved out, since."""
+    if store.owed():
+        raise StoreError(
+            f"This store was restored: {store.owed()} erasure(s) or change(s) of tenancy are not in it.",
+            hint="Say them again before anything goes on: curator.erase(...), curator.move_out(...).",
         )
 
 
@@ -132,11 +142,17 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord], store: S
     promise made for a reported cycle would be gone.
     """
     slots = record.plan.grid.slots
-    if store.unknown_plans() and record.plan.history and record.history_start < store.resumes(slots):
+    if record.plan.history and record.history_start < store.resumes(slots):
         raise OverlapError(
-            f"This store was restored, and plans that it does not know may have reported before step "
-            f"{store.resumes(slots)}.",
+            f"This store was restored: it does not know all that was reported before step {store.resumes(slots)}.",
             hint="Take a history from then on.",
+        )
+    unknown = store.unknown_levels()
+    if unknown & ({"p", "s"} if record.plan.level == "cycle" else {"c"}):
+        raise OverlapError(
+            "This store was restored, and plans that it does not know may be over the same households: a counting "
+            "plan beside one that protects the periodic component.",
+            hint="After a restore, stay with the levels that there were (theory 6.8).",
         )
     for other in others:
         strong = record.plan.level == other.plan.level == "strong"

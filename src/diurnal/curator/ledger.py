@@ -75,10 +75,12 @@ class Head:
     """What all plans together have spent of the strong budget."""
     people: int
     """How many erasures and changes of tenancy there were."""
+    levels: str
+    """The first letters of the levels of all its plans."""
 
     def __str__(self) -> str:
         spent = f"{loss_text(self.pattern)}:{loss_text(self.strong)}"
-        return f"{self.store}:{self.number}:{self.hash}:{self.step}:{spent}:{self.people}"
+        return f"{self.store}:{self.number}:{self.hash}:{self.step}:{spent}:{self.people}:{self.levels}"
 
     @classmethod
     def of(cls, words: str) -> Head:
@@ -88,7 +90,7 @@ class Head:
             StoreError: It is none.
         """
         try:
-            store, number, digest, step, pattern, strong, people = words.strip().split(":")
+            store, number, digest, step, pattern, strong, people, levels = words.strip().split(":")
             if len(digest) != 32:
                 raise ValueError
             return cls(
@@ -99,11 +101,12 @@ class Head:
                 pattern=loss_of(pattern),
                 strong=loss_of(strong),
                 people=int(people),
+                levels=levels,
             )
         except (ValueError, AttributeError, ZeroDivisionError):
             raise StoreError(
                 "That is no head of a ledger.",
-                hint="Give the line as it was printed, six colons in it.",
+                hint="Give the line as it was printed, seven colons in it.",
             ) from None
 
 

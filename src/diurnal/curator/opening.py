@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -44,8 +45,8 @@ def opened(
     with store.transaction():
         if store.exists():
             _check(store, budget, population, frozenset(calendar))
-            store.sweep()
             _fence(store, fence)
+            store.sweep()
         elif fence is not None:
             raise StoreError("There is no store to fence.", hint="Say where the restored backup is.")
         else:
@@ -87,7 +88,18 @@ def _fence(store: Store, words: str | None) -> None:
             )
         return
     head, own = Head.of(words), store.head()
-    past = store.fact("fence") or {"heads": [], "pattern": "0", "strong": "0", "step": -1}
+    # What it knew when it was taken: whatever it has done since is its own, and no part of what is missing.
+    base = Head.of(taken) if taken else own
+    empty: dict[str, Any] = {
+        "heads": [],
+        "base": str(base),
+        "pattern": "0",
+        "strong": "0",
+        "step": -1,
+        "levels": "",
+    }
+    past: dict[str, Any] = store.fact("fence") or empty
+    base = Head.of(past["base"])
     there = next((event for event in store.events() if event.number == head.number), None)
     known = head.hash in past["heads"] or (there is not None and there.hash[:32] == head.hash)
     # Behind a fence the ledger has gone another way than what it was restored from, and numbers say nothing.
@@ -96,12 +108,14 @@ def _fence(store: Store, words: str | None) -> None:
     if not known:
         missing = {
             "heads": [*past["heads"], head.hash],
-            "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, own.pattern)),
-            "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, own.strong)),
+            "base": past["base"],
+            "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, base.pattern)),
+            "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, base.strong)),
             "step": max(past["step"], head.step),
+            "levels": "".join(sorted({*past["levels"], *head.levels})),
         }
         store.set_fact("fence", missing)
-        store.set_fact("owed", store.owed() + max(0, head.people - own.people))
+        store.set_fact("owed", max(store.owed(), head.people - own.people + store.owed()))
         store.note("fenced", {"head": words.strip(), "fence": missing})
     store.set_fact("backup", None)
 
@@ -131,7 +145,7 @@ def back_up(store: Store, target: Path) -> Head:
             head = store.head()
             with database.errors_translated():
                 _copy(store, partial, str(head))
-            _copy_profiles(store.shelf.folder, folder)
+            _copy_profiles(store, folder)
             partial.rename(target)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -150,12 +164,13 @@ def _said() -> Iterator[None]:
         raise StoreError(f"The backup cannot be written ({cause.strerror}).", hint="Check the folder.") from None
 
 
-def _copy_profiles(source: Path, target: Path) -> None:
+def _copy_profiles(store: Store, target: Path) -> None:
     # The folder first, so that nobody else sees a file at any moment.
     target.mkdir(mode=0o700)
-    for path in source.glob("*.parquet") if source.is_dir() else ():
-        shutil.copyfile(path, target / path.name)
-        os.chmod(target / path.name, 0o600)
+    for name in store.kept():
+        path = target / f"{name}.parquet"
+        shutil.copyfile(store.shelf.folder / path.name, path)
+        os.chmod(path, 0o600)
 
 
 def _copy(store: Store, path: Path, head: str) -> None:
@@ -168,6 +183,9 @@ def _copy(store: Store, path: Path, head: str) -> None:
                 target.execute(table.insert(), [dict(row._mapping) for row in some])
         target.execute(schema.facts.delete().where(schema.facts.c.name == "backup"))
         target.execute(schema.facts.insert().values(name="backup", value=f'"{head}"'))
+        # A life of its own, so that it never takes its original's files for its own.
+        lineage = schema.facts.update().where(schema.facts.c.name == "lineage")
+        target.execute(lineage.values(value=f'"{uuid.uuid4().hex[:8]}"'))
     engine.dispose()
     # One file, with its log folded in.
     with sqlite3.connect(path) as plain:

@@ -221,7 +221,9 @@ class StreamRecord(Private):
         """The same with a household, by place in the roster, nameless and without profile: it moves no more."""
         gone = self.atoms.order == place
         names = (*self.households[:place], f"erased {alias}", *self.households[place + 1 :])
-        return replace(self, households=names, profile=np.where(gone, 0, self.profile), known=self.known & ~gone)
+        silenced = {**self.silenced, place: 0}
+        profile, known = np.where(gone, 0, self.profile), self.known & ~gone
+        return replace(self, households=names, profile=profile, known=known, silenced=silenced)
 
 
 def _group(content: Mapping[str, Any]) -> Group:

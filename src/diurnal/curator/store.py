@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from diurnal.curator import ledger, schema
-from diurnal.curator.database import errors_translated, in_memory
+from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.records import HeldStep, StreamRecord, Values, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
@@ -44,7 +45,8 @@ class Store:
         self._records: dict[str, StreamRecord] = {}
         self._closed_steps: frozenset[int] | None = None
         self._old: list[str] = []
-        self._erasing = False
+        self._left: list[str] = []
+        self._erasing = self._log_is_old = False
         # Connections are closed when nobody has the store any more.
         self._closing = weakref.finalize(self, engine.dispose)
 
@@ -91,7 +93,12 @@ class Store:
                     self._commit(transaction)
                     self._tidy(connection)
                 finally:
-                    self._connection, self._closed_steps, self._old, self._erasing = None, None, [], False
+                    self._connection, self._closed_steps, self._old, self._erasing = (
+                        None,
+                        None,
+                        [*self._left],
+                        False,
+                    )
 
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""
@@ -102,13 +109,28 @@ class Store:
             raise
 
     def _tidy(self, connection: Any) -> None:
-        """Do away with what the transaction has made superfluous, now that it has happened."""
+        """Do away with what the transaction has made superfluous, now that it has happened.
+
+        It has happened, whatever goes wrong here: what cannot be done now is done with the next one.
+        """
+        left = []
         for name in self._old:
-            self._shelf.drop(name)
-        if self._erasing and self.lasting and connection.dialect.name == "sqlite":
-            # What was erased is overwritten in the file, but its log still has it: fold the log in, and empty it.
-            connection.commit()
-            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            try:
+                self._shelf.drop(name)
+            except OSError:
+                left.append(name)
+        self._left = left
+        if not (self._erasing or self._log_is_old) or not self.lasting or connection.dialect.name != "sqlite":
+            return
+        # What was erased is overwritten in the file, but its log still has it: fold the log in, and empty it.
+        plain = connection.connection.driver_connection
+        try:
+            plain.execute("PRAGMA busy_timeout=100")
+            self._log_is_old = bool(plain.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        except sqlite3.Error:
+            self._log_is_old = True
+        finally:
+            plain.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
 
     def _check_process(self) -> None:
         if os.getpid() == self._process:
@@ -140,6 +162,7 @@ class Store:
         self.set_fact("population", dict(population))
         self.set_fact("salt", uuid.uuid4().hex)
         self.set_fact("id", uuid.uuid4().hex[:8])
+        self.set_fact("lineage", uuid.uuid4().hex[:8])
         self.note("created", {"budget": budget.to_json(), "population": dict(population)})
 
     def fact(self, name: str) -> Any:
@@ -178,9 +201,10 @@ class Store:
         """A secret number of the store's own."""
         return int(self.fact("salt"), 16)
 
-    def unknown_plans(self) -> bool:
-        """Whether plans were started that a restored backup does not know."""
-        return any(self.fenced(name) != NOTHING for name in ("pattern", "strong"))
+    def unknown_levels(self) -> set[str]:
+        """The levels, by their first letters, of plans that a restored backup may not know."""
+        found = self.fact("fence")
+        return set() if found is None else set(found["levels"])
 
     def resumes(self, slots: int) -> int:
         """The step from which on may be reported: after a fence, with the next whole cycle."""
@@ -258,7 +282,7 @@ class Store:
         if roster:
             if kept:
                 self._old.append(kept)
-            kept = f"{record.key[:16]}-{token[:8]}"
+            kept = f"{self.fact('lineage')}-{record.key[:16]}-{token[:8]}"
             digest = self._shelf.put(kept, record.roster())
         content = record.to_text(kept, digest)
         if new:
@@ -281,10 +305,16 @@ class Store:
         Args:
             spare: Whether to leave those that this transaction has replaced, until it has happened.
         """
-        numbers = self._connection.scalars(sa.select(schema.plans.c.number)).all()
-        belong = {self._kept(number)[0] for number in numbers}.union(self._old if spare else ())
+        belong, own = self.kept().union(self._old if spare else ()), f"{self.fact('lineage')}-"
         for name in self._shelf.names() - belong:
-            self._shelf.drop(name)
+            # A folder may be shared: what others have put there is theirs.
+            if name.startswith(own):
+                self._shelf.drop(name)
+
+    def kept(self) -> set[str]:
+        """The names of the rosters of all plans."""
+        numbers = self._connection.scalars(sa.select(schema.plans.c.number)).all()
+        return {self._kept(number)[0] for number in numbers}
 
     def end(self, record: StreamRecord, step: int) -> None:
         """Remember that a plan reports nothing from a step on."""
@@ -541,7 +571,8 @@ class Store:
             step=max(steps) if fence is None else max(*steps, fence["step"]),
             pattern=pattern,
             strong=strong,
-            people=self.people(),
+            people=self.people() + self.owed(),
+            levels="".join(sorted({*(fence or {}).get("levels", ""), *(r.plan.level[0] for r in self.records())})),
         )
 
     def people(self) -> int:

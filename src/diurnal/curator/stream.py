@@ -27,7 +27,7 @@ from diurnal.curator import guard
 from diurnal.curator.intake import aligned, as_panel, merged
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Form, Report, total
-from diurnal.errors import ReadingsError, StoreError, StreamError
+from diurnal.errors import ReadingsError, StreamError
 from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.private import public
@@ -103,7 +103,7 @@ class Stream:
         )
         with self._store.transaction():
             record, counts = self._record(), Counter[str]()
-            self._check_owed()
+            guard.check_owed(self._store)
             given = aligned(record, panel, counts)
             self._store.close_steps(given.calendar)
             given, outside = given.within(*record.plan.domain)
@@ -156,7 +156,7 @@ class Stream:
         with self._store.transaction():
             record, slots = self._record(), self.plan.grid.slots
             ended = sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
-            self._check_owed()
+            guard.check_owed(self._store)
             for cycle in ended:
                 steps = range(cycle * slots, (cycle + 1) * slots)
                 published = self._store.published(record.number, steps)
@@ -208,7 +208,8 @@ class Stream:
             if record.end is not None:
                 return record.end
             last, slots = self._store.last_step(record.number), record.plan.grid.slots
-            reached = max(record.first_step, (last if last is not None else -1) + 1)
+            resumes = self._store.resumes(slots)
+            reached = max(record.first_step, resumes, (last if last is not None else -1) + 1)
             end = max(reached, (max(self._open_cycles(record), default=-1) + 1) * slots)
             self._store.end(record, end)
             return end
@@ -249,13 +250,6 @@ class Stream:
         held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
         return held.union(self._store.noisy_cycles(record.number))
 
-    def _check_owed(self) -> None:
-        if self._store.owed():
-            raise StoreError(
-                f"This store was restored: {self._store.owed()} erasure(s) or change(s) of tenancy are not in it.",
-                hint="Say them again, curator.erase(...) and curator.move_out(...), before anything is reported.",
-            )
-
     def _take(self, record: StreamRecord, panel: Panel, counts: Counter[str], *, close: bool) -> set[int]:
         """Take readings of open steps, and publish those that close. Returns these."""
         mine = self._reportable(record, panel.steps)
@@ -291,6 +285,10 @@ class Stream:
             done = not record.plan.grace or close or bool(each.present[record.awaited(step)].all())
             taken[step] = replace(each, closed=done)
         self._store.hold(record.number, taken)
+        settled = self._store.settled(record.number)
+        if taken and (settled is None or min(taken) < settled):
+            # Steps before the first that was ever seen are not closed by those after it: they may still come.
+            self._store.settle(record.number, min(taken))
         return taken
 
     def _drop_unreportable(self, record: StreamRecord) -> None:
@@ -301,16 +299,17 @@ class Stream:
             self._store.release(record.number, sorted(held.keys() - set(self._reportable(record, span))))
 
     def _due(self, record: StreamRecord, taken: Mapping[int, HeldStep]) -> int:
-        """The step before which all close, because a reading later by the grace was seen.
+        """The step before which all close, because readings later by the grace were seen.
 
-        A single meter whose clock is off by years must not close them all: what is more than a cycle ahead counts
-        as seen once half of the households are there.
+        A few meters whose clocks are off must not close steps that the others have not reached: a step counts as
+        seen when a tenth of the households are there, and when it is more than a cycle ahead, half of them.
         """
         latest, near = self._store.latest(record.number), record.plan.grid.slots + record.plan.grace
         for step in sorted(taken):
-            there, awaited = taken[step].present, record.awaited(step)
-            many = 2 * np.count_nonzero(there & awaited) >= np.count_nonzero(awaited)
-            if there.any() and (many or step <= max(latest, record.first_step) + near):
+            awaited = record.awaited(step)
+            share = int(np.count_nonzero(taken[step].present & awaited)) / max(1, int(np.count_nonzero(awaited)))
+            ahead = step > max(latest, record.first_step) + near
+            if share >= (0.5 if ahead else 0.1):
                 latest = max(latest, step)
         self._store.see(record.number, latest)
         return latest - record.plan.grace + 1 if record.plan.grace else 0
@@ -320,8 +319,7 @@ class Stream:
         held = self._store.held_steps(record.number)
         closed = {step for step, done in held.items() if done or step < due}
         if record.plan.grace:
-            settled = self._store.settled(record.number)
-            begin = record.first_step if settled is None else settled
+            begin = self._store.settled(record.number) or record.first_step
             if due > begin:
                 span = range(begin, due)
                 closed.update(set(self._reportable(record, span)) - self._store.published(record.number, span))
