@@ -652,7 +652,7 @@ def test_stores_may_share_a_folder_for_profiles(on, tmp_path):
 
 
 def test_what_is_owed_to_people_is_owed_by_every_copy(lasting, tmp_path):
-    """A restored store that owes an erasure starts nothing, and its head says so; no plan need have the household."""
+    """A restored store that owes an erasure starts nothing, and its head says so, until it is said again."""
     panel = support.town(cycles=30)
     curator = lasting(budget=support.ROOMY)
     for name in ("one", "two"):
