@@ -72,15 +72,14 @@ def test_eight_processes_at_once_have_one_stream(where, level):
     """
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", RACE, *where, level], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", RACE, *where, level], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV
         )
         for _ in range(8)
     ]
-    found = []
-    for process in started:
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err.decode()[-2000:]
-        found.append(json.loads(out))
+    ended = [(process, *process.communicate(timeout=120)) for process in started]
+    for process, _, error in ended:
+        assert process.returncode == 0, error.decode()[-2000:]
+    found = [json.loads(out) for _, out, _ in ended]
     assert all(rows == found[0] for rows in found)
     curator = dn.Curator.open(where[0], profiles=where[1])
     assert curator.verify().sound
