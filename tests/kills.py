@@ -19,17 +19,7 @@ from collections import Counter
 import diurnal as dn
 import support
 
-LEVELS = {
-    "pattern": {"mechanism": "cube"},
-    "strong": {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30},
-    "basis": {
-        "level": "strong",
-        "mechanism": "basis",
-        "cycle_mechanism": "basis",
-        "basis": dn.Basis(size=3),
-        "cycle_basis": dn.Basis(size=3),
-    },
-}
+LEVELS = {"pattern": {"mechanism": "cube"}, "strong": support.SLOTWISE, "basis": support.BASIS}
 BUDGET = dn.Budget(pattern="1", strong="1")
 CYCLES = 8000
 

@@ -5,13 +5,26 @@ import itertools
 import numpy as np
 import pytest
 
-from diurnal import Budget, Curator, Grid, Panel, Plan
+from diurnal import Basis, Budget, Curator, Grid, Panel, Plan
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
 from diurnal.readings.stage import Stage
 
 ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
 """A budget that never refuses, for tests of something else."""
+
+
+BASIS = {
+    "level": "strong",
+    "mechanism": "basis",
+    "cycle_mechanism": "basis",
+    "basis": Basis(size=3),
+    "cycle_basis": Basis(size=3),
+}
+"""Strong mode that reports at the end of a cycle."""
+
+SLOTWISE = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30}
+"""Strong mode that reports slot by slot."""
 
 
 def small_panel(readings, *, present=None, slots=2, **more) -> Panel:

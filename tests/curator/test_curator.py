@@ -13,14 +13,8 @@ from diurnal.promise import noise
 
 LEVELS = {
     "pattern": {"level": "pattern", "mechanism": "cube"},
-    "strong": {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30},
-    "strong, basis": {
-        "level": "strong",
-        "mechanism": "basis",
-        "cycle_mechanism": "basis",
-        "basis": dn.Basis(size=3),
-        "cycle_basis": dn.Basis(size=3),
-    },
+    "strong": support.SLOTWISE,
+    "strong, basis": support.BASIS,
     "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
     "histogram": {"level": "cycle", "query": dn.Histogram([20, 60]), "history": 0},
 }

@@ -9,14 +9,6 @@ import diurnal as dn
 import support
 from diurnal.errors import ReadingsError, StoreError
 
-BASIS = {
-    "level": "strong",
-    "mechanism": "basis",
-    "cycle_mechanism": "basis",
-    "basis": dn.Basis(size=3),
-    "cycle_basis": dn.Basis(size=3),
-}
-
 
 def part(panel, start, stop, households):
     """Some steps, with readings of some households only."""
@@ -121,19 +113,21 @@ def test_held_readings_outlive_the_process(lasting, silence):
 def test_a_cycle_that_waits_takes_parts_too(opens, silence):
     """Where reports wait for the cycle, its steps close one by one, and its rows come with the last."""
     panel = support.town()
-    stream = start(opens, panel, grace=4, **BASIS)
+    stream = start(opens, panel, grace=4, **support.BASIS)
     stream.report(part(panel, 16, 20, range(25)))
     stream.report(part(panel, 16, 18, range(25, 40)))
     assert stream.rows() == []
     stream.report(part(panel, 18, 20, range(25, 40)))
-    expected = support.start(panel, support.plan_for(panel, query=dn.Sum(), **BASIS)).report(panel.between(16, 20))
+    expected = support.start(panel, support.plan_for(panel, query=dn.Sum(), **support.BASIS)).report(
+        panel.between(16, 20)
+    )
     assert support.numerators(stream.rows()) == support.numerators(expected)
 
 
 def test_a_cycle_that_waits_closes_by_grace(opens, silence):
     """Steps of a waiting cycle that nobody completes close when a later reading by the grace was seen."""
     panel = support.town()
-    stream = start(opens, panel, grace=2, **BASIS)
+    stream = start(opens, panel, grace=2, **support.BASIS)
     stream.report(part(panel, 16, 20, range(25)))
     stream.report(panel.between(20, 22))
     assert [row.step for row in stream.rows()] == [16, 17, 18, 19]
@@ -201,8 +195,7 @@ def test_no_hole_stays_open(opens, silence):
     before the first that was seen may still come.
     """
     panel = support.town()
-    strong = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30}
-    stream = start(opens, panel, grace=3, **strong)
+    stream = start(opens, panel, grace=3, **support.SLOTWISE)
     stream.report(panel.between(18, 19))
     stream.report(part(panel, 17, 18, range(3)))
     stream.report(panel.between(23, 24))

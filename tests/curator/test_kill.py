@@ -136,7 +136,7 @@ finally:
 """
 
 
-FULL = """
+BEGUN = """
     import diurnal as dn, kills, support
     from diurnal.errors import StoreError
     panel = kills.town()
@@ -145,6 +145,9 @@ FULL = """
         support.plan_for(panel, **kills.LEVELS["strong"]), history=panel.first(4), acknowledge="untested"
     )
     rows = stream.report(panel.between(16, 20))
+"""
+
+FULL = """
     filler = folder + "/filler"
     file = os.open(filler, os.O_WRONLY | os.O_CREAT)
     try:
@@ -166,14 +169,6 @@ FULL = """
 """
 
 READ_ONLY = """
-    import diurnal as dn, kills, support
-    from diurnal.errors import StoreError
-    panel = kills.town()
-    curator = dn.Curator.open(folder + "/city.db")
-    stream = curator.start(
-        support.plan_for(panel, **kills.LEVELS["strong"]), history=panel.first(4), acknowledge="untested"
-    )
-    rows = stream.report(panel.between(16, 20))
     del curator, stream
     import gc; gc.collect()
     assert libc.mount(None, folder.encode(), None, 32 | 1, None) == 0
@@ -198,7 +193,7 @@ def test_a_full_or_read_only_disk_is_said_and_nothing_is_half_done(script):
     once there is room the work goes on.
     """
     done = subprocess.run(
-        [sys.executable, "-c", on_a_small_disk(script)],
+        [sys.executable, "-c", on_a_small_disk(BEGUN + script)],
         capture_output=True,
         text=True,
         check=False,

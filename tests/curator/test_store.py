@@ -13,18 +13,11 @@ import support
 from diurnal.curator import schema
 from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
 
-STRONG = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30}
-BASIS = {
-    "level": "strong",
-    "mechanism": "basis",
-    "cycle_mechanism": "basis",
-    "basis": dn.Basis(size=3),
-    "cycle_basis": dn.Basis(size=3),
-}
+STRONG = support.SLOTWISE
 LEVELS = {
     "pattern": {},
     "strong": STRONG,
-    "basis": BASIS,
+    "basis": support.BASIS,
     "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
 }
 

@@ -9,29 +9,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from diurnal.curator import guard
-from diurnal.curator.records import Group, StreamRecord
+from diurnal.curator import guard, starting
+from diurnal.curator.records import StreamRecord
 from diurnal.curator.status import Status, StreamStatus
-from diurnal.curator.stream import Stream, layers_of, released
-from diurnal.errors import BudgetError, PlanError, QueryError, ReadingsError, StoreError, StreamError
+from diurnal.curator.stream import Stream
+from diurnal.errors import BudgetError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import choose
 from diurnal.promise.budget import Budget
-from diurnal.readings import kernels
 from diurnal.readings.grid import Grid
-from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
@@ -137,7 +129,7 @@ class Curator:
         instance(plan, Plan, "plan", hint="Make one with Plan(...).")
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
         with self._store.transaction():
-            bound = _bind(plan, history)
+            bound = starting.bound_to(plan, history)
             for started in self._store.records():
                 # A calendar that has grown since is no new plan: nothing may be drawn twice for the same data.
                 if started.plan.with_(calendar=bound.calendar) == bound:
@@ -146,10 +138,10 @@ class Curator:
             guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
-            record = _learn(record, _in_domain(bound, history))
+            record = starting.learned(record, starting.in_domain(bound, history))
             guard.check_profiles(record, self._store.records())
             self._store.settle_population(bound)
-            self._store.add(_with_forms(_release(record)), history.calendar)
+            self._store.add(starting.with_forms(starting.with_profile(record)), history.calendar)
         return Stream(self._store, bound.hash)
 
     def explain(self, plan: Plan, history: Panel) -> list[str]:
@@ -163,14 +155,14 @@ class Curator:
             RefusedError: It would be refused, and why.
         """
         with self._store.transaction():
-            bound = _bind(plan, history)
+            bound = starting.bound_to(plan, history)
             others = self._store.records()
             for started in others:
                 if started.plan.with_(calendar=bound.calendar) == bound:
                     return ["It has been started: this is the same stream, and nothing is spent."]
             record, _ = self._checked(bound, history, None)
             return [
-                *_differences(record, others),
+                *starting.differences(record, others),
                 *guard.costs(record, others, self._store),
                 f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
             ]
@@ -179,7 +171,7 @@ class Curator:
         """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""
         guard.check_people(history, self._store)
         history = history.closing(self._store.calendar())
-        record, others = _prepare(bound, history, acknowledge), self._store.records()
+        record, others = starting.prepared(bound, history, acknowledge), self._store.records()
         guard.check_population(record, self._store)
         record = replace(record, first_step=guard.first_step(record, others))
         guard.check_groups(record)
@@ -331,26 +323,6 @@ class Curator:
             self._store.hold(record.number, {step: replace(each, present=present, readings=readings)})
 
 
-def _differences(record: StreamRecord, others: Sequence[StreamRecord]) -> list[str]:
-    """How a plan differs from the one that it is most like, among those that share a household with it."""
-    beside = [other for other in others if other.members & record.members]
-    if not beside:
-        return ["It is the first plan over these households."]
-    names = [each.name for each in fields(Plan) if each.name not in ("roster", "calendar")]
-
-    def changed(other: StreamRecord) -> list[str]:
-        return [name for name in names if getattr(record.plan, name) != getattr(other.plan, name)]
-
-    nearest = min(beside, key=lambda other: (len(changed(other)), -other.number))
-    gone, new = (len(one - two) for one, two in itertools.permutations((nearest.members, record.members)))
-    state = "running" if nearest.end is None else f"stopped at step {nearest.end}"
-    what = ", ".join(changed(nearest)) or "nothing but its households"
-    return [
-        f"Of the plans over these households it is most like {nearest.key[:12]} ({state}); it differs in {what}.",
-        f"{gone} household(s) of that one are not in it, {new} are new.",
-    ]
-
-
 def _status(record: StreamRecord, store: Store) -> StreamStatus:
     last = store.last_step(record.number)
     return StreamStatus(
@@ -366,121 +338,3 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
         acknowledged=record.acknowledged,
         counts=store.counts(record.number),
     )
-
-
-def _bind(plan: Plan, history: Panel) -> Plan:
-    """The plan with what its history decides filled in."""
-    if history.grid != plan.grid:
-        raise PlanError(
-            f"The plan's grid is {plan.grid}, the history's {history.grid}.",
-            hint="Make the plan with grid=panel.grid.",
-        )
-    if history.n_steps != plan.history * plan.grid.slots or history.first_step % plan.grid.slots:
-        raise PlanError(
-            f"Expected a history of {plan.history} complete cycles from the start of one, got "
-            f"{history.n_steps} steps from step {history.first_step}.",
-            hint=f"Cut it with panel.first({plan.history}).",
-        )
-    if plan.groups is not None:
-        history.members(plan.groups)
-    facts: dict[str, Any] = {
-        "roster": history.roster(plan.groups),
-        "calendar": hashlib.sha256(
-            json.dumps(sorted(history.calendar.intersection(history.steps))).encode()
-        ).hexdigest(),
-        "first_cycle": history.first_step // plan.grid.slots,
-    }
-    for name, fact in facts.items():
-        if getattr(plan, name) not in (None, fact):
-            raise PlanError(
-                f"The plan is for another {name.replace('_', ' ')} than the history's.",
-                hint="Leave it out to take the history's. A new roster or season is a new plan with its own "
-                "epsilon.",
-            )
-    return choose(plan.with_(**facts), history.shape_by(plan.groups))
-
-
-def _prepare(plan: Plan, history: Panel, acknowledged: str | None) -> StreamRecord:
-    """A plan's groups and atoms; nothing learned and nothing drawn yet."""
-    weights = plan.query.weights(history.n_households)
-    members = history.members(plan.groups)
-    groups = []
-    for name, columns in members.items():
-        heaviest = int(np.abs(weights[columns]).max())
-        if heaviest == 0:
-            raise QueryError(
-                f"Every household of group {name!r} has weight 0.", hint="Leave the group out of the roster."
-            )
-        groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
-        _check_sums(plan, n=len(columns), weight=heaviest)
-    empty = np.zeros((0, history.n_households), dtype=np.int64)
-    return StreamRecord(
-        plan=plan,
-        households=history.households,
-        groups=tuple(groups),
-        atoms=Atoms.of_groups(weights, list(members.values())),
-        profile=empty,
-        known=empty.astype(bool),
-        first_step=history.first_step,
-        acknowledged=None if plan.level == "cycle" else acknowledged,
-    )
-
-
-def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
-    """Prove from public bounds that no sum of the stream can leave 64 bits."""
-    low, high = plan.domain
-    reach = max(abs(low), abs(high), high - low, abs(plan.default_reading))
-    kernels.check_limits(n_households=n, weight=weight, magnitude=reach, what="readings")
-    for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
-        if layer is not None:
-            kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
-
-
-def _in_domain(plan: Plan, history: Panel) -> Panel:
-    """The history without what lies outside the domain; refused if that is most of it: another unit, surely.
-
-    Readings outside are missing marks, which neighbours share, so refusing tells nothing else.
-    """
-    used, outside = history.within(*plan.domain)
-    if 2 * outside > int(np.count_nonzero(history.present)):
-        raise ReadingsError(
-            f"More than half of the history lies outside the domain {plan.domain}.",
-            hint="Give the domain in the unit of the readings: 8 kWh are (0, 8000) in Wh.",
-        )
-    return used
-
-
-def _learn(record: StreamRecord, history: Panel) -> StreamRecord:
-    """A plan with its profiles, in the order of the atoms."""
-    plan, order = record.plan, record.atoms.order
-    if plan.level == "cycle":
-        return record
-    profile, known = kernels.profiles(
-        history.readings[:, order],
-        history.present[:, order],
-        slots=plan.grid.slots,
-        min_readings=plan.k_min,
-        statistic=plan.statistic,
-    )
-    return replace(record, profile=profile, known=known)
-
-
-def _release(record: StreamRecord) -> StreamRecord:
-    """Draw the noisy profile of each group. The only use of the pattern budget."""
-    plan = record.plan
-    if plan.level == "cycle":
-        return record
-    stand_in = np.where(record.known, record.profile, plan.default_reading)
-    layers = [plan.pattern_layer(group.weight) for group in record.groups]
-    noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
-    groups = [
-        replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
-    ]
-    return replace(record, groups=tuple(groups))
-
-
-def _with_forms(record: StreamRecord) -> StreamRecord:
-    """Fix how rows are written, for ever: a row asked for in ten years has the same decimals."""
-    layers = layers_of(record)
-    groups = [replace(group, forms=each.forms) for group, each in zip(record.groups, layers, strict=True)]
-    return replace(record, groups=tuple(groups))

@@ -12,7 +12,6 @@ as it is given. Until then its readings are held, durably and privately.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ import numpy as np
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import guard
 from diurnal.curator.intake import aligned, as_panel, merged
+from diurnal.curator.layers import Layers, layers_of, released
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Form, Report, total
 from diurnal.errors import ReadingsError, StreamError
@@ -32,11 +32,9 @@ from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
-from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
 from diurnal.readings.data import Arrays, Integers
-from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
@@ -175,19 +173,23 @@ class Stream:
                 pattern itself where noise is small enough.
         """
         with self._store.transaction():
-            record, released = self._record(), self.rows()
-        plan = record.plan
-        profiles, noise = {}, {}
-        for group, layers in zip(record.groups, self._layers, strict=True):
-            size = plan.query.denominator(group.size)
-            profiles[group.name] = [value / size for value in group.noisy_profile]
-            noise[group.name] = 0.0 if plan.level == "cycle" else layers.mean_deviation(window) / size
+            record, rows = self._record(), self.rows()
+        plan, profiles = record.plan, None
+        sizes = {group.name: plan.query.denominator(group.size) for group in record.groups}
+        if plan.level == "pattern":
+            # In strong mode G is private, and takes no part here.
+            profiles = {
+                name: [value / sizes[name] for value in profile] for name, profile in self.noisy_profile.items()
+            }
         if plan.level == "cycle":
-            noise = {row.group: row.deviation / row.denominator for row in released}
+            noise = {row.group: row.deviation / row.denominator for row in rows}
+        else:
+            layers = zip(sizes, self._layers, strict=True)
+            noise = {name: each.mean_deviation(window) / sizes[name] for name, each in layers}
         found = drift(
-            released,
+            rows,
             plan.grid,
-            profiles if plan.level == "pattern" else None,
+            profiles,
             noise=noise,
             level=level,
             window=window,
@@ -478,54 +480,6 @@ class _Kept(dict[int, Mapping[str, Sequence[int]]]):
     def __missing__(self, cycle: int) -> Mapping[str, Sequence[int]]:
         self[cycle] = self._find(cycle)
         return self[cycle]
-
-
-class Layers:
-    """The mechanisms of a group, and how a row of each slot is written."""
-
-    def __init__(self, plan: Plan, weight: int, denominator: int) -> None:
-        self.pattern = plan.pattern_layer(weight)
-        self.cycle = plan.cycle_layer(weight)
-        self.by_slot = self.cycle is None or self.cycle.by_slot
-        slots, cells = plan.grid.slots, len(plan.query.series)
-        variances = np.zeros(slots)
-        if self.pattern is not None:
-            variances += [self.pattern.variance(row) for row in np.eye(slots)]
-        if self.cycle is not None:
-            variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
-        self.forms = tuple(Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist())
-
-    def mean_deviation(self, cycles: int) -> float:
-        """The standard deviation of the noise in the mean over all slots of so many cycles' reports."""
-        mean = np.full(len(self.forms), 1 / len(self.forms))
-        layers = ((self.pattern, 1), (self.cycle, cycles))
-        return math.sqrt(sum(layer.variance(mean) / times for layer, times in layers if layer is not None))
-
-
-def layers_of(record: StreamRecord) -> tuple[Layers, ...]:
-    """The mechanisms of each group; groups of equal weight and size share them."""
-    kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
-    made = {kind: Layers(record.plan, *kind) for kind in set(kinds)}
-    return tuple(made[kind] for kind in kinds)
-
-
-def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
-    """What each group's mechanism releases of its households' vectors, a value a slot.
-
-    Args:
-        layers: A mechanism for each group. They differ by noise only: what a household contributes does not
-            depend on its group, so it is summed once.
-        vectors: A row a slot, a column a household in the order of the atoms.
-        atoms: The households of one group and weight.
-    """
-    sums = kernels.contribution_sums(
-        lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
-    )
-    totals = atoms.by_group(sums).T.tolist()
-    return [
-        [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
-        for layer, total in zip(layers, totals, strict=True)
-    ]
 
 
 def _written(record: StreamRecord, step: int, values: Values) -> Iterator[Report]:

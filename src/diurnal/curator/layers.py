@@ -1,0 +1,65 @@
+"""Layers: the mechanisms of a plan's groups, and what they release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from diurnal.curator.records import StreamRecord
+from diurnal.curator.report import Form
+from diurnal.planning.plan import Plan
+from diurnal.promise.mechanisms.base import Mechanism
+from diurnal.readings import kernels
+from diurnal.readings.data import Integers
+from diurnal.readings.kernels import Atoms
+
+
+class Layers:
+    """The mechanisms of a group, and how a row of each slot is written."""
+
+    def __init__(self, plan: Plan, weight: int, denominator: int) -> None:
+        self.pattern = plan.pattern_layer(weight)
+        self.cycle = plan.cycle_layer(weight)
+        self.by_slot = self.cycle is None or self.cycle.by_slot
+        slots, cells = plan.grid.slots, len(plan.query.series)
+        variances = np.zeros(slots)
+        if self.pattern is not None:
+            variances += [self.pattern.variance(row) for row in np.eye(slots)]
+        if self.cycle is not None:
+            variances += [self.cycle.variance(row) for row in np.eye(slots * cells)[::cells]]
+        self.forms = tuple(Form.of(deviation, denominator) for deviation in np.sqrt(variances).tolist())
+
+    def mean_deviation(self, cycles: int) -> float:
+        """The standard deviation of the noise in the mean over all slots of so many cycles' reports."""
+        mean = np.full(len(self.forms), 1 / len(self.forms))
+        layers = ((self.pattern, 1), (self.cycle, cycles))
+        return math.sqrt(sum(layer.variance(mean) / times for layer, times in layers if layer is not None))
+
+
+def layers_of(record: StreamRecord) -> tuple[Layers, ...]:
+    """The mechanisms of each group; groups of equal weight and size share them."""
+    kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
+    made = {kind: Layers(record.plan, *kind) for kind in set(kinds)}
+    return tuple(made[kind] for kind in kinds)
+
+
+def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
+    """What each group's mechanism releases of its households' vectors, a value a slot.
+
+    Args:
+        layers: A mechanism for each group. They differ by noise only: what a household contributes does not
+            depend on its group, so it is summed once.
+        vectors: A row a slot, a column a household in the order of the atoms.
+        atoms: The households of one group and weight.
+    """
+    sums = kernels.contribution_sums(
+        lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
+    )
+    totals = atoms.by_group(sums).T.tolist()
+    return [
+        [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
+        for layer, total in zip(layers, totals, strict=True)
+    ]

@@ -1,0 +1,164 @@
+"""Starting: what a plan and its history become when a stream begins.
+
+    bound_to -> prepared -> (the guard's checks) -> learned -> with_profile -> with_forms
+
+Each step takes what the one before gave; only `with_profile` draws, and it is the only use of the pattern budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from diurnal.curator.layers import layers_of, released
+from diurnal.curator.records import Group, StreamRecord
+from diurnal.errors import PlanError, QueryError, ReadingsError
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import choose
+from diurnal.readings import kernels
+from diurnal.readings.kernels import Atoms
+from diurnal.readings.panel import Panel
+
+
+def bound_to(plan: Plan, history: Panel) -> Plan:
+    """The plan with what its history decides filled in."""
+    if history.grid != plan.grid:
+        raise PlanError(
+            f"The plan's grid is {plan.grid}, the history's {history.grid}.",
+            hint="Make the plan with grid=panel.grid.",
+        )
+    if history.n_steps != plan.history * plan.grid.slots or history.first_step % plan.grid.slots:
+        raise PlanError(
+            f"Expected a history of {plan.history} complete cycles from the start of one, got "
+            f"{history.n_steps} steps from step {history.first_step}.",
+            hint=f"Cut it with panel.first({plan.history}).",
+        )
+    if plan.groups is not None:
+        history.members(plan.groups)
+    facts: dict[str, Any] = {
+        "roster": history.roster(plan.groups),
+        "calendar": hashlib.sha256(
+            json.dumps(sorted(history.calendar.intersection(history.steps))).encode()
+        ).hexdigest(),
+        "first_cycle": history.first_step // plan.grid.slots,
+    }
+    for name, fact in facts.items():
+        if getattr(plan, name) not in (None, fact):
+            raise PlanError(
+                f"The plan is for another {name.replace('_', ' ')} than the history's.",
+                hint="Leave it out to take the history's. A new roster or season is a new plan with its own "
+                "epsilon.",
+            )
+    return choose(plan.with_(**facts), history.shape_by(plan.groups))
+
+
+def prepared(plan: Plan, history: Panel, acknowledged: str | None) -> StreamRecord:
+    """A plan's groups and atoms; nothing learned and nothing drawn yet."""
+    weights = plan.query.weights(history.n_households)
+    members = history.members(plan.groups)
+    groups = []
+    for name, columns in members.items():
+        heaviest = int(np.abs(weights[columns]).max())
+        if heaviest == 0:
+            raise QueryError(
+                f"Every household of group {name!r} has weight 0.", hint="Leave the group out of the roster."
+            )
+        groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
+        _check_sums(plan, n=len(columns), weight=heaviest)
+    empty = np.zeros((0, history.n_households), dtype=np.int64)
+    return StreamRecord(
+        plan=plan,
+        households=history.households,
+        groups=tuple(groups),
+        atoms=Atoms.of_groups(weights, list(members.values())),
+        profile=empty,
+        known=empty.astype(bool),
+        first_step=history.first_step,
+        acknowledged=None if plan.level == "cycle" else acknowledged,
+    )
+
+
+def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
+    """Prove from public bounds that no sum of the stream can leave 64 bits."""
+    low, high = plan.domain
+    reach = max(abs(low), abs(high), high - low, abs(plan.default_reading))
+    kernels.check_limits(n_households=n, weight=weight, magnitude=reach, what="readings")
+    for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
+        if layer is not None:
+            kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
+
+
+def in_domain(plan: Plan, history: Panel) -> Panel:
+    """The history without what lies outside the domain; refused if that is most of it: another unit, surely.
+
+    Readings outside are missing marks, which neighbours share, so refusing tells nothing else.
+    """
+    used, outside = history.within(*plan.domain)
+    if 2 * outside > int(np.count_nonzero(history.present)):
+        raise ReadingsError(
+            f"More than half of the history lies outside the domain {plan.domain}.",
+            hint="Give the domain in the unit of the readings: 8 kWh are (0, 8000) in Wh.",
+        )
+    return used
+
+
+def learned(record: StreamRecord, history: Panel) -> StreamRecord:
+    """A plan with its profiles, in the order of the atoms."""
+    plan, order = record.plan, record.atoms.order
+    if plan.level == "cycle":
+        return record
+    profile, known = kernels.profiles(
+        history.readings[:, order],
+        history.present[:, order],
+        slots=plan.grid.slots,
+        min_readings=plan.k_min,
+        statistic=plan.statistic,
+    )
+    return replace(record, profile=profile, known=known)
+
+
+def with_profile(record: StreamRecord) -> StreamRecord:
+    """Draw the noisy profile of each group. The only use of the pattern budget."""
+    plan = record.plan
+    if plan.level == "cycle":
+        return record
+    stand_in = np.where(record.known, record.profile, plan.default_reading)
+    layers = [plan.pattern_layer(group.weight) for group in record.groups]
+    noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
+    groups = [
+        replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
+    ]
+    return replace(record, groups=tuple(groups))
+
+
+def with_forms(record: StreamRecord) -> StreamRecord:
+    """Fix how rows are written, for ever: a row asked for in ten years has the same decimals."""
+    layers = layers_of(record)
+    groups = [replace(group, forms=each.forms) for group, each in zip(record.groups, layers, strict=True)]
+    return replace(record, groups=tuple(groups))
+
+
+def differences(record: StreamRecord, others: Sequence[StreamRecord]) -> list[str]:
+    """How a plan differs from the one that it is most like, among those that share a household with it."""
+    beside = [other for other in others if other.members & record.members]
+    if not beside:
+        return ["It is the first plan over these households."]
+    names = [each.name for each in fields(Plan) if each.name not in ("roster", "calendar")]
+
+    def changed(other: StreamRecord) -> list[str]:
+        return [name for name in names if getattr(record.plan, name) != getattr(other.plan, name)]
+
+    nearest = min(beside, key=lambda other: (len(changed(other)), -other.number))
+    gone, new = (len(one - two) for one, two in itertools.permutations((nearest.members, record.members)))
+    state = "running" if nearest.end is None else f"stopped at step {nearest.end}"
+    what = ", ".join(changed(nearest)) or "nothing but its households"
+    return [
+        f"Of the plans over these households it is most like {nearest.key[:12]} ({state}); it differs in {what}.",
+        f"{gone} household(s) of that one are not in it, {new} are new.",
+    ]
