@@ -172,6 +172,57 @@ def at_commits(open_store, level, count, seed):
     return witness
 
 
+DEEDS = {
+    "stop": lambda curator, stream, folder: stream.stop(),
+    "erase": lambda curator, stream, folder: curator.erase("3"),
+    "move out": lambda curator, stream, folder: curator.move_out("3", 21),
+    "raise a cap": lambda curator, stream, folder: curator.raise_cap(dn.Budget(pattern="9", strong="9")),
+    "watch": lambda curator, stream, folder: next(dn.watch_folder(stream, folder, once=True, minutes=360)),
+}
+
+
+def _state(curator):
+    """What each deed changes."""
+    record = curator.streams()[0]._record()
+    erased = "3" not in record.households and not record.known[:, record.atoms.order == 3].any()
+    held = curator.status().streams[0].open_steps
+    return record.end, erased, dict(record.silenced), curator.budget, held, curator.head
+
+
+def at_deed(deed, side, open_store, folder):
+    """Kill on one side of the commit of one deed: before it nothing has happened, after it everything."""
+    panel, curator = town(), open_store()
+    plan = support.plan_for(panel, **LEVELS["strong"], grace=4)
+    stream = curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
+    stream.report(panel.between(16, 20))
+    stream.report(panel.between(20, 22).columns(range(19)))
+    os.makedirs(folder)
+    dn.write(panel.between(22, 26), f"{folder}/a.csv", format="long")
+    before = _state(curator)
+
+    def job(show):
+        again = open_store()
+        stream = again.streams()[0]
+        # A watch looks first whether it has taken the file, and what the plan's grid is.
+        _die_at(3 if deed == "watch" else 1, side)
+        DEEDS[deed](again, stream, folder)
+
+    _, died = killed(job)
+    curator = open_store()
+    found = curator.verify()
+    assert found.sound, str(found)
+    if side == "before":
+        assert _state(curator) == before, "something of it has happened"
+        DEEDS[deed](curator, curator.streams()[0], folder)
+    after = _state(curator)
+    assert after[-1] != before[-1]
+    assert len([True for old, new in zip(before[:-1], after[:-1], strict=True) if old != new]) >= 1, "half done"
+    if deed == "watch":
+        assert not [taken.rows for taken in dn.watch_folder(curator.streams()[0], folder, once=True) if taken.rows]
+        assert os.listdir(folder) == ["taken"]
+    return died
+
+
 def warm_up(level, panel):
     """Import everything here, once, so that what is killed is at work."""
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +231,11 @@ def warm_up(level, panel):
 
 def main(how, level, count, where, profiles):
     """Kill, and say what came of it; an assertion that fails is the end."""
-    open_store = functools.partial(dn.Curator.open, where, BUDGET, profiles=profiles)
+    open_store = functools.partial(dn.Curator.open, where, profiles=profiles)
+    open_store(BUDGET)
+    if how == "deed":
+        print(json.dumps({"kills": int(at_deed(level, count, open_store, f"{profiles}-in"))}))
+        return
     began = time.monotonic()
     seen = {"random": at_random, "commits": at_commits}[how](open_store, level, int(count), seed=1)
     rows, seconds = len(seen.rows), time.monotonic() - began

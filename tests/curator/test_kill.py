@@ -250,3 +250,12 @@ def test_postgresql_may_be_restarted_in_the_middle(tmp_path_factory):
         assert curator.verify().sound
     finally:
         server.cleanup()
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("deed", kills.DEEDS)
+def test_whatever_is_done_is_done_at_once_or_not_at_all(where, deed, side):
+    """Stopping, erasing, a change of tenancy, a raised cap and a watched file, killed on either side of their
+    commit: before it nothing has happened, after it everything; the ledger is sound, and done again it is done.
+    """
+    assert run(SCRIPT, "deed", deed, side, *where)["kills"] == 1

@@ -189,6 +189,9 @@ TAMPERED = {
     "a removed plan": sa.delete(schema.plans),
     "a changed calendar": sa.insert(schema.calendar).values(step=33),
     "a changed population": sa.update(schema.facts).where(schema.facts.c.name == "population").values(value="{}"),
+    "another salt": sa.update(schema.facts).where(schema.facts.c.name == "salt").values(value='"00ff"'),
+    "facts that cannot be read": sa.update(schema.facts).where(schema.facts.c.name == "budget").values(value="{"),
+    "noise that would be drawn again": sa.delete(schema.noise),
     "who was erased forgotten": sa.delete(schema.people),
     "a changed budget": sa.update(schema.facts)
     .where(schema.facts.c.name == "budget")
@@ -201,7 +204,7 @@ def test_whoever_changes_a_store_is_found_out(opens, how):
     """A changed, removed or added report, event, plan, calendar or budget is each found by verify."""
     panel = support.town()
     curator = opens(budget=support.ROOMY)
-    stream = start(curator, panel)
+    stream = start(curator, panel, **support.SLOTWISE)
     stream.report(panel.between(16, 22))
     stream.report(panel.between(22, 30))
     curator.erase("3")
@@ -379,6 +382,8 @@ def test_a_new_tenant_does_not_move_until_the_next_plan(opens, silence):
         panel.following(still, first_step=0)
     )
     assert support.numerators(rows) == support.numerators(expected)
+    with pytest.raises(StreamError, match="said before"):
+        curator.move_out("7", 30)
     assert curator.verify().sound
 
 

@@ -120,3 +120,26 @@ def test_a_panel_like_a_streams_begins_with_its_first_row(town, tmp_path):
     assert np.array_equal(panel.readings, town.between(301, 303).readings)
     with pytest.raises(ReadingsError, match="in memory"):
         dn.panel(tmp_path / "a.csv", like=town.grid, out=tmp_path / "b.parquet")
+
+
+def test_what_nobody_understands_is_said_before_any_file_is_touched(opens, town, tmp_path):
+    """A mistyped option, or one that the named format does not have, is refused, and files stay where they are."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = start(opens, town)
+    land(town, folder, "a.csv", 288, 290)
+    for said in ({"minuts": 30}, {"format": "long", "minuts": 30}, {"format": "lnog"}):
+        with pytest.raises(ReadingsError, match=r"option|one of"):
+            next(watch_folder(stream, folder, once=True, **said))
+    assert [path.name for path in folder.iterdir()] == ["a.csv"]
+
+
+def test_every_batch_comes_with_the_head(opens, town, tmp_path):
+    """What was taken says where the ledger stands after it: the head that fences a restored backup."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = start(opens, town)
+    land(town, folder, "a.csv", 288, 290)
+    (taken,) = watch_folder(stream, folder, once=True)
+    assert taken.head == stream.head
+    assert taken.head.split(":")[3] == "289"

@@ -293,6 +293,11 @@ class Curator:
         step = whole(step, "step", least=0, error=ReadingsError)
 
         def silence(record: StreamRecord, place: int) -> None:
+            if record.silenced.get(place, step + 1) <= step:
+                raise StreamError(
+                    f"That household has not moved since step {record.silenced[place]}.",
+                    hint="It was said before, and holds.",
+                )
             self._store.change(record.moved_out([place], step), "moved out", {"step": step})
 
         with self._store.transaction():

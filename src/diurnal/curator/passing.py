@@ -26,7 +26,12 @@ class Passing:
     def fact(self, name: str) -> Any:
         """A fact about the store; None if there is none of that name."""
         found = self._connection.scalar(sa.select(schema.facts.c.value).where(schema.facts.c.name == name))
-        return None if found is None else json.loads(found)
+        try:
+            return None if found is None else json.loads(found)
+        except ValueError:
+            raise StoreError(
+                f"What the store knows of its {name} cannot be read.", hint="Restore a backup, behind its fence."
+            ) from None
 
     def set_fact(self, name: str, value: Any) -> None:
         """Remember a fact."""
@@ -112,6 +117,12 @@ class Passing:
         table = schema.noise.c
         query = sa.select(table.cycle).where(table.plan == plan, table.content != "").order_by(table.cycle)
         return list(self._connection.scalars(query).all())
+
+    def drawn_cycles(self, plan: int) -> set[int]:
+        """Cycles whose noise was ever drawn."""
+        return set(
+            self._connection.scalars(sa.select(schema.noise.c.cycle).where(schema.noise.c.plan == plan)).all()
+        )
 
     def latest(self, plan: int) -> int:
         """The latest step of which a reading was seen; -1 before there was one."""

@@ -163,7 +163,12 @@ class Store(Passing):
         self.set_fact("salt", uuid.uuid4().hex)
         self.set_fact("id", uuid.uuid4().hex[:8])
         self.set_fact("lineage", uuid.uuid4().hex[:8])
-        self.note("created", {"budget": budget.to_json(), "population": dict(population)})
+        told = {"budget": budget.to_json(), "population": dict(population), "identity": self.identity()}
+        self.note("created", told)
+
+    def identity(self) -> str:
+        """A digest of what the store goes by: its name and its salt."""
+        return hashlib.sha256(f"{self.fact('id')} {self.fact('salt')}".encode()).hexdigest()
 
     def settle_population(self, plan: Plan) -> None:
         """Let a started plan decide what nobody has said of the population."""

@@ -78,6 +78,12 @@ class Stream:
             )
         return {group.name: list(group.noisy_profile) for group in record.groups}
 
+    @property
+    def head(self) -> str:
+        """Where the ledger of its store stands: publish it with every batch, and keep it."""
+        with self._store.transaction():
+            return str(self._store.head())
+
     def report(self, panel: Panel, *, close: bool = False) -> list[Report]:
         """The rows of the panel's steps, published now or before, and of earlier steps that closed with them.
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from diurnal.curator import ledger, schema
 from diurnal.curator.ledger import Event, Head
+from diurnal.curator.records import StreamRecord
 from diurnal.curator.store import Store
 from diurnal.errors import StoreError
 
@@ -55,8 +56,11 @@ def verify(store: Store, head: str | None = None) -> Verification:
             *_published(events, head),
             *_rows(store, events, rows),
             *_plans(store, events),
-            *_facts(store, events),
         ]
+        try:
+            found += _facts(store, events)
+        except StoreError as error:
+            found.append(error.message)
     return Verification(events=len(events), rows=rows, findings=tuple(found))
 
 
@@ -112,22 +116,37 @@ def _plans(store: Store, events: list[Event]) -> Iterator[str]:
         elif told.get(number) != ledger.rows_digest([(number, 0, there[number])]):
             yield f"plan {number} is not what was started"
     try:
-        store.records(fresh=True)
+        for record in store.records(fresh=True):
+            yield from _noise(store, record)
     except StoreError as error:
         yield error.message
     except (ValueError, KeyError, TypeError):
         yield "a plan cannot be read"
 
 
+def _noise(store: Store, record: StreamRecord) -> Iterator[str]:
+    """Noise that was used stays until its cycle closes, and leaves an empty row: else it could be drawn again."""
+    layer = record.plan.cycle_layer()
+    if layer is None or not layer.by_slot:
+        return
+    slots = record.plan.grid.slots
+    query = sa.select(schema.rows.c.step // slots).where(schema.rows.c.plan == record.number).distinct()
+    missing = set(store.connection.scalars(query).all()) - store.drawn_cycles(record.number)
+    if missing:
+        yield f"the noise of plan {record.number}, cycle {min(missing)}, is missing"
+
+
 def _facts(store: Store, events: list[Event]) -> Iterator[str]:
     closed: set[int] = set()
     people: set[str] = set()
-    budget = fence = population = None
+    budget = fence = population = identity = None
     for event in events:
         if event.kind == "calendar":
             closed.update(event.content["steps"])
         if event.kind in ("created", "raised"):
             budget = event.content["budget"]
+        if event.kind == "created":
+            identity = event.content["identity"]
         if event.kind in ("created", "settled"):
             population = event.content["population"]
         if event.kind == "fenced":
@@ -140,6 +159,8 @@ def _facts(store: Store, events: list[Event]) -> Iterator[str]:
         yield "the budget is not what was written"
     if population != store.fact("population"):
         yield "the population is not what was written"
+    if identity != store.identity():
+        yield "the store's name or salt is not what was written"
     if people != store.erased():
         yield "who was erased is not what was written"
     if fence != store.fact("fence"):

@@ -18,6 +18,7 @@ from typing import Any
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import DiurnalError, ReadingsError, StoreError
+from diurnal.readings.formats import check_options, named
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
@@ -35,6 +36,8 @@ class Taken:
     """Whether it had been taken before."""
     error: str = ""
     """Why it was not taken."""
+    head: str = ""
+    """Where the ledger stands after it: publish it with the rows. It fences a restored backup."""
 
 
 def watch_folder(
@@ -63,6 +66,7 @@ def watch_folder(
     Raises:
         StoreError: The store cannot be reached; the file is left where it is.
     """
+    _check(said)
     folder = Path(folder)
     if not folder.is_dir():
         raise ReadingsError(f"There is no folder {folder.name}.", hint="Make it, and let files land in it.")
@@ -95,10 +99,11 @@ def watch_table(
         wait: How to wait.
         said: What `read` and `panel` are to be told about the rows.
     """
+    _check(said)
     while True:
         try:
             rows = stream.report(_panel(stream, read(query, database=database, **_reading(said)), said))
-            yield Taken(name="query", rows=tuple(rows))
+            yield Taken(name="query", rows=tuple(rows), head=stream.head)
         except StoreError:
             raise
         except DiurnalError as error:
@@ -109,6 +114,17 @@ def watch_table(
 
 
 PANEL = ("domain", "calendar", "fold", "on_duplicate", "meters", "tenancies")
+"""What is told to `panel`; the rest is told to `read`."""
+
+
+def _check(said: dict[str, Any]) -> None:
+    """Refuse what nobody understands here, before any file is called bad for it."""
+    options = _reading(said)
+    name = options.pop("format", "auto")
+    if name == "auto":
+        check_options(options)
+    elif isinstance(name, str):
+        named(name, options)
 
 
 def _reading(said: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +156,7 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         return Taken(name=path.name, error=reason)
     with suppress(FileNotFoundError):
         _aside(path, "taken")
-    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None)
+    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None, head=stream.head)
 
 
 def _aside(path: Path, folder: str) -> Path:

@@ -32,6 +32,7 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
         return format.settle(parts[0]), "as you say"
     if format != "auto":
         return named(format, options).settle(parts[0]), "as you say"
+    check_options(options)
     if isinstance(parts[0], ParquetFile) and parts[0].has_metadata(b"diurnal"):
         raise parts[0].error("It is a kept panel already.", hint="Open it with dn.open_panel(path).")
     refused: ReadingsError | None = None
@@ -74,6 +75,20 @@ def named(name: str, options: dict[str, Any]) -> Format:
             hint=f"It has {', '.join(kind.__dataclass_fields__)}.",
         )
     return kind(**options)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options that no format has.
+
+    Raises:
+        ReadingsError: No format has all of them.
+    """
+    if not any(set(options) <= set(kind.__dataclass_fields__) for kind in FORMATS.values()):
+        every = {name for kind in FORMATS.values() for name in kind.__dataclass_fields__}
+        raise ReadingsError(
+            f"No format has the option(s) {', '.join(sorted(options))}.",
+            hint=f"There are {', '.join(sorted(every))}, not all of them in every format.",
+        )
 
 
 def _check_all(format_: Format, parts: Sequence[Part]) -> None:
