@@ -177,7 +177,7 @@ DEEDS = {
     "erase": lambda curator, stream, folder: curator.erase("3"),
     "move out": lambda curator, stream, folder: curator.move_out("3", 21),
     "raise a cap": lambda curator, stream, folder: curator.raise_cap(dn.Budget(pattern="9", strong="9")),
-    "watch": lambda curator, stream, folder: next(dn.watch_folder(stream, folder, once=True, minutes=360)),
+    "watch": lambda curator, stream, folder: next(dn.watch_folder(stream, folder, once=True)),
 }
 
 

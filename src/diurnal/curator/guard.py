@@ -374,15 +374,15 @@ def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
     slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
     order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
     marks = panel.present[:, order] & record.known[slots]
-    values = panel.readings[:, order]
-    if not marks.all():
+    values, whole = panel.readings[:, order], bool(marks.all())
+    if not whole:
         values = values * marks
     halves = []
     for half in (0, 1):
-        reading, being = (_multipliers(key, n, half, part)[order] for part in (0, 1))
-        there = np.full(len(values), being.sum()) if marks.all() else marks @ being
+        reading, being = (_multipliers(key, n, half, part) for part in (0, 1))
+        there = _everybody(key, n, half) if whole else marks @ being[order]
         # Whole numbers of 64 bits that go round: nothing is lost, and nothing overflows that matters.
-        halves.append(((values @ reading) + there).astype(np.uint64).tolist())
+        halves.append(((values @ reading[order]) + there).astype(np.uint64).tolist())
     return [f"{first:016x}{second:016x}" for first, second in zip(*halves, strict=True)]
 
 
@@ -394,6 +394,13 @@ def _multipliers(key: int, n: int, half: int, part: int) -> Integers:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return ((mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _everybody(key: int, n: int, half: int) -> np.int64:
+    """What it adds that all households are there."""
+    total: np.int64 = _multipliers(key, n, half, 1).sum()
+    return total
 
 
 def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:

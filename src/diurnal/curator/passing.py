@@ -22,10 +22,14 @@ class Passing:
 
     _connection: Any
     _erasing: bool
+    _facts: dict[str, str] | None
 
     def fact(self, name: str) -> Any:
         """A fact about the store; None if there is none of that name."""
-        found = self._connection.scalar(sa.select(schema.facts.c.value).where(schema.facts.c.name == name))
+        if self._facts is None:
+            # They are few, and nobody else writes while a transaction goes on: read once.
+            self._facts = dict(self._connection.execute(sa.select(schema.facts)).all())
+        found = self._facts.get(name)
         try:
             return None if found is None else json.loads(found)
         except ValueError:
@@ -37,6 +41,7 @@ class Passing:
         """Remember a fact."""
         self._connection.execute(schema.facts.delete().where(schema.facts.c.name == name))
         self._connection.execute(schema.facts.insert().values(name=name, value=json.dumps(value)))
+        self._facts = None
 
     def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
         """The noise of an open cycle by group, if it has been drawn."""
@@ -115,7 +120,7 @@ class Passing:
     def noisy_cycles(self, plan: int) -> list[int]:
         """Cycles whose noise has not been erased yet."""
         table = schema.noise.c
-        query = sa.select(table.cycle).where(table.plan == plan, table.content != "").order_by(table.cycle)
+        query = sa.select(table.cycle).where(table.plan == plan, schema.STILL_OPEN).order_by(table.cycle)
         return list(self._connection.scalars(query).all())
 
     def drawn_cycles(self, plan: int) -> set[int]:

@@ -64,6 +64,11 @@ noise = sa.Table(
 )
 """The noise of open cycles. Private; erased when the cycle closes, of which an empty row stays."""
 
+STILL_OPEN = noise.c.content != sa.literal_column("''")
+"""Noise that is not erased. It is looked for at every report, among the closed cycles of years."""
+
+sa.Index("noise_still_open", noise.c.plan, noise.c.cycle, sqlite_where=STILL_OPEN, postgresql_where=STILL_OPEN)
+
 held = sa.Table(
     "held",
     tables,

@@ -44,6 +44,7 @@ class Store(Passing):
         self._connection: Any = None
         self._records: dict[str, StreamRecord] = {}
         self._closed_steps: frozenset[int] | None = None
+        self._facts = None
         self._old: list[str] = []
         self._left: list[str] = []
         self._erasing = self._log_is_old = False
@@ -93,12 +94,8 @@ class Store(Passing):
                     self._commit(transaction)
                     self._tidy(connection)
                 finally:
-                    self._connection, self._closed_steps, self._old, self._erasing = (
-                        None,
-                        None,
-                        [*self._left],
-                        False,
-                    )
+                    self._connection = self._closed_steps = self._facts = None
+                    self._old, self._erasing = [*self._left], False
 
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""

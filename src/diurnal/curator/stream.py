@@ -437,6 +437,8 @@ class Stream:
 
     def _close_cycles(self, record: StreamRecord) -> None:
         """Erase the noise of cycles of which every step is published or never will be."""
+        if record.plan.level == "pattern":
+            return
         slots = record.plan.grid.slots
         for cycle in self._store.noisy_cycles(record.number):
             steps = range(cycle * slots, (cycle + 1) * slots)
