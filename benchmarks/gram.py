@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import diurnal as dn
-from benchmarks.timing import Result
+from benchmarks.timing import PEAK, Result
 from diurnal.check.correlation import gram
 from diurnal.check.cycles import count
 from diurnal.readings.data import Arrays
@@ -31,7 +31,7 @@ WIDTH = 100
 """How many homes are made up at a time."""
 
 JOB = """
-import json, resource, time
+import json, time
 import diurnal as dn
 from diurnal.check.correlation import correlations, gram
 from diurnal.check.cycles import count
@@ -40,7 +40,7 @@ cycles = count(panel)
 began = time.perf_counter()
 {work}
 seconds = time.perf_counter() - began
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+print(json.dumps([seconds, {peak}]))
 """
 
 
@@ -116,7 +116,7 @@ def _made(folder: str, homes: int) -> Path:
 
 def _run(path: Path, work: str) -> tuple[float, float]:
     """Seconds and peak memory in MB of a job in a process of its own."""
-    script = JOB.format(path=path, work=work)
+    script = JOB.format(path=path, work=work, peak=PEAK)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     seconds, memory = json.loads(done.stdout.splitlines()[-1])
     return seconds, memory

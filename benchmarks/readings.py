@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.timing import Result
+from benchmarks.timing import PEAK, Result
 
 MAKE = """
 import duckdb
@@ -83,11 +83,11 @@ for _ in range({turns}):
 """
 
 FRAME = """
-import json, resource, time
+import json, time
 times, began = [], time.perf_counter()
 {job}
 seconds = sorted(times)[len(times) // 2] if times else time.perf_counter() - began
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+print(json.dumps([seconds, {peak}]))
 """
 
 
@@ -124,7 +124,7 @@ def run() -> Iterator[Result]:
 
 def _measure(job: str, folder: str, **more: int) -> tuple[float, float]:
     """Seconds and peak memory in MB of a job in a process of its own."""
-    script = FRAME.format(job=job.format(folder=Path(folder), **more))
+    script = FRAME.format(job=job.format(folder=Path(folder), **more), peak=PEAK)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     seconds, memory = json.loads(done.stdout.splitlines()[-1])
     return seconds, memory

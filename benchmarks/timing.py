@@ -56,6 +56,10 @@ def compare(
     )
 
 
+PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024"
+"""The peak memory of a process in MB, as an expression. What `resource` tells counts its parent's as well."""
+
+
 def _seconds(work: Callable[[], Any], repeat: int) -> float:
     start = time.perf_counter()
     for _ in range(repeat):

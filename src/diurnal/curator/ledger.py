@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from diurnal.curator import schema
+from diurnal.curator import queries, schema
 from diurnal.errors import StoreError
 from diurnal.exact import text
 from diurnal.promise.budget import Loss
@@ -131,9 +131,7 @@ def rows_digest(rows: Iterable[tuple[int, int, str]]) -> str:
 
 def last(connection: Any) -> Event | None:
     """The last event."""
-    found = connection.execute(
-        sa.select(schema.ledger).order_by(schema.ledger.c.number.desc()).limit(1)
-    ).one_or_none()
+    found = connection.execute(queries.LAST_EVENT).one_or_none()
     return None if found is None else _event(found)
 
 

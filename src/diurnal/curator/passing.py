@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from diurnal.curator import schema
+from diurnal.curator import queries, schema
 from diurnal.curator.records import HeldStep
 from diurnal.errors import StoreError
 
@@ -28,7 +28,7 @@ class Passing:
         """A fact about the store; None if there is none of that name."""
         if self._facts is None:
             # They are few, and nobody else writes while a transaction goes on: read once.
-            self._facts = dict(self._connection.execute(sa.select(schema.facts)).all())
+            self._facts = dict(self._connection.execute(queries.FACTS).all())
         found = self._facts.get(name)
         try:
             return None if found is None else json.loads(found)
@@ -45,9 +45,7 @@ class Passing:
 
     def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
         """The noise of an open cycle by group, if it has been drawn."""
-        table = schema.noise.c
-        query = sa.select(table.content).where(table.plan == plan, table.cycle == cycle)
-        found = self._connection.scalar(query)
+        found = self._connection.scalar(queries.NOISE, {"plan": plan, "cycle": cycle})
         if found == "":
             raise StoreError(
                 f"Cycle {cycle} is closed, and its noise is erased.", hint="Nothing more of it is ever reported."
@@ -119,9 +117,7 @@ class Passing:
 
     def noisy_cycles(self, plan: int) -> list[int]:
         """Cycles whose noise has not been erased yet."""
-        table = schema.noise.c
-        query = sa.select(table.cycle).where(table.plan == plan, schema.STILL_OPEN).order_by(table.cycle)
-        return list(self._connection.scalars(query).all())
+        return list(self._connection.scalars(queries.OPEN_NOISE, {"plan": plan}).all())
 
     def drawn_cycles(self, plan: int) -> set[int]:
         """Cycles whose noise was ever drawn."""

@@ -22,7 +22,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from diurnal.curator import ledger, schema
+from diurnal.curator import ledger, queries, schema
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
@@ -219,13 +219,11 @@ class Store(Passing):
         """Every plan ever started, in order; read anew from where they are kept, if asked."""
         if fresh:
             self._records.clear()
-        query = sa.select(schema.plans.c.token).order_by(schema.plans.c.number)
-        return tuple(self._record(token) for (token,) in self._connection.execute(query).all())
+        return tuple(self._record(token) for (token,) in self._connection.execute(queries.TOKENS).all())
 
     def record(self, key: str) -> StreamRecord:
         """A started plan by its hash."""
-        query = sa.select(schema.plans.c.token).where(schema.plans.c.key == key)
-        token = self._connection.scalar(query)
+        token = self._connection.scalar(queries.TOKEN, {"key": key})
         if token is None:
             raise StreamError(f"No stream {key[:12]} in this store.", hint="Start the plan first.")
         return self._record(token)
@@ -317,7 +315,7 @@ class Store(Passing):
     def calendar(self) -> frozenset[int]:
         """Steps that are never reported."""
         if self._closed_steps is None:
-            self._closed_steps = frozenset(self._connection.scalars(sa.select(schema.calendar.c.step)).all())
+            self._closed_steps = frozenset(self._connection.scalars(queries.CALENDAR).all())
         return self._closed_steps
 
     def close_steps(self, steps: Iterable[int]) -> None:
@@ -334,14 +332,9 @@ class Store(Passing):
         """The published values of those steps that have been published."""
         if not steps:
             return {}
-        table = schema.rows.c
-        query = (
-            sa.select(table.step, table.value)
-            .where(table.plan == plan, table.step.between(min(steps), max(steps)))
-            .order_by(table.step, table.place)
-        )
         found: dict[int, list[Fraction]] = {}
-        for step, value in self._connection.execute(query):
+        asked = {"plan": plan, "first": min(steps), "last": max(steps)}
+        for step, value in self._connection.execute(queries.ROWS, asked):
             above, _, below = value.partition("/")
             found.setdefault(step, []).append(Fraction(int(above), int(below or 1)))
         return {step: tuple(values) for step, values in found.items()}
@@ -356,11 +349,8 @@ class Store(Passing):
         """Those of some steps that have been published."""
         if not steps:
             return set()
-        table = schema.rows.c
-        query = sa.select(table.step).where(
-            table.plan == plan, table.place == 0, table.step.between(min(steps), max(steps))
-        )
-        return set(self._connection.scalars(query).all())
+        asked = {"plan": plan, "first": min(steps), "last": max(steps)}
+        return set(self._connection.scalars(queries.PUBLISHED, asked).all())
 
     def last_step(self, plan: int) -> int | None:
         """The latest step a plan has published."""

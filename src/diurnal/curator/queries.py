@@ -1,0 +1,48 @@
+"""Queries: what is asked of the database at every report, written once, so that it is also compiled once."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from diurnal.curator import schema
+
+_PLAN = sa.bindparam("plan", type_=sa.Integer)
+_STEPS = sa.bindparam("first", type_=sa.BigInteger), sa.bindparam("last", type_=sa.BigInteger)
+_IN_STEPS = schema.rows.c.plan == _PLAN, schema.rows.c.step.between(*_STEPS)
+
+FACTS = sa.select(schema.facts)
+"""Everything that is known about the store."""
+
+CALENDAR = sa.select(schema.calendar.c.step)
+"""Steps that are never reported."""
+
+TOKENS = sa.select(schema.plans.c.token).order_by(schema.plans.c.number)
+"""Every plan, by its token."""
+
+TOKEN = sa.select(schema.plans.c.token).where(schema.plans.c.key == sa.bindparam("key", type_=sa.Text))
+"""A plan by its hash."""
+
+PUBLISHED = sa.select(schema.rows.c.step).where(*_IN_STEPS, schema.rows.c.place == 0)
+"""Which steps have rows, from one to another."""
+
+ROWS = (
+    sa.select(schema.rows.c.step, schema.rows.c.value)
+    .where(*_IN_STEPS)
+    .order_by(schema.rows.c.step, schema.rows.c.place)
+)
+"""Rows, from one step to another."""
+
+NOISE = sa.select(schema.noise.c.content).where(
+    schema.noise.c.plan == _PLAN, schema.noise.c.cycle == sa.bindparam("cycle", type_=sa.BigInteger)
+)
+"""The noise of a cycle."""
+
+OPEN_NOISE = (
+    sa.select(schema.noise.c.cycle)
+    .where(schema.noise.c.plan == _PLAN, schema.STILL_OPEN)
+    .order_by(schema.noise.c.cycle)
+)
+"""Cycles whose noise is not erased."""
+
+LAST_EVENT = sa.select(schema.ledger).order_by(schema.ledger.c.number.desc()).limit(1)
+"""The last event of the ledger."""
