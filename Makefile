@@ -14,7 +14,7 @@ help:
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
 
 demo: $(VENV)/core
-	$(BIN)/python examples/demo.py
+	$(BIN)/diurnal demo
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest -n 2

@@ -9,7 +9,7 @@ The way through the house, each room knowing only the ones before it:
     promise    what is asked, bounded, hidden and promised
                Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
     planning   all of it as plain data, its error predicted before anything is spent
-               Plan, Reference, predict, choose, explain, epsilon_for, trade
+               Plan, Reference, informed, predict, choose, explain, epsilon_for, trade
     curator    start once, report each step once, for ever
                Curator, Stream, Report; watch_folder, watch_table
     show       tables, charts, the command line
@@ -36,6 +36,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import watch_folder, watch_table
+from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import (
     choose,
@@ -97,6 +98,7 @@ __all__ = [
     "choose",
     "epsilon_for",
     "explain",
+    "informed",
     "numbered",
     "open_panel",
     "panel",

@@ -141,6 +141,18 @@ class KeptData:
         return arrays.without(gone) if len(gone) else arrays
 
 
+def is_kept(path: str | Path) -> bool:
+    """Whether a file is a kept panel, and not readings of some other layout."""
+    path = Path(path)
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return KEY in (pq.read_metadata(file).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
 def open_panel(path: str | Path) -> Panel:
     """A kept panel; its readings are read when asked.
 

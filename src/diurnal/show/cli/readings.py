@@ -1,45 +1,27 @@
-"""The command line: `diurnal import` so far.
-
-Exit codes: 0 done, 1 refused and said why, 2 wrong usage. With `--json` a verb prints one JSON object with a
-`version`, and nothing else on standard output.
-"""
+"""Verbs about readings: `import`, `check`, and `town`, which makes some up."""
 
 from __future__ import annotations
 
-import inspect
-import json
-import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from diurnal.errors import DiurnalError
+from diurnal.check.verdict import Thresholds
+from diurnal.check.verdict import check as checked
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.importing import read
-
-JSON_VERSION = 1
-"""The version of the shape of what `--json` prints."""
-
-app = typer.Typer(
-    no_args_is_help=True,
-    # Its own tracebacks would show local variables, readings among them.
-    pretty_exceptions_enable=False,
-    help="Differentially private reports, for ever, on data that repeats.",
-)
-
-
-@app.callback()
-def diurnal() -> None:
-    """Differentially private reports, for ever, on data that repeats."""
-
+from diurnal.readings.importing import read, write
+from diurnal.show.cli import verbs
+from diurnal.show.cli.screen import Screen
+from diurnal.show.cli.verbs import a_panel
+from diurnal.study.town import Town
 
 SOURCE = "About the source"
 PANEL = "About the panel"
 
 
-@app.command(name="import", epilog="Example: diurnal import ausgrid/*.csv.gz --out homes.parquet")
 def import_(
+    screen: Screen,
     source: Annotated[list[str], typer.Argument(help="Files, folders or globs; or, with --database, a SQL query.")],
     out: Annotated[Path, typer.Option(help="The Parquet file to keep the panel in.")],
     format_: Annotated[
@@ -99,8 +81,6 @@ def import_(
         Path | None, typer.Option(help="CSV: household and a column a partition.", rich_help_panel=PANEL)
     ] = None,
     tenancies: Annotated[Path | None, typer.Option(help="CSV: household,from.", rich_help_panel=PANEL)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Import meter data of any layout into a panel: integers on a regular grid, kept as Parquet.
 
@@ -125,8 +105,7 @@ def import_(
         database=database,
         **{name: given for name, given in said.items() if given is not None},
     )
-    if not (quiet or as_json):
-        typer.echo(str(homes))
+    screen.say(homes)
     panel = make_panel(
         homes,
         period=period,
@@ -145,38 +124,71 @@ def import_(
         out=out,
     )
     assert panel.quality is not None
-    if as_json:
-        _print_json("import", {"panel": str(out), "grid": panel.grid.to_json(), "quality": panel.quality.to_json()})
-    elif not quiet:
-        typer.echo(panel.quality.table())
-        typer.echo(f"kept in {out}")
+    screen.result({"panel": str(out), "grid": panel.grid.to_json(), "quality": panel.quality.to_json()})
+    screen.say(panel.quality.table())
+    screen.say(f"kept in {out}")
 
 
-def _print_json(verb: str, content: dict[str, Any]) -> None:
-    typer.echo(json.dumps({"version": JSON_VERSION, "verb": verb, **content}))
+def check(
+    screen: Screen,
+    source: Annotated[
+        list[str], typer.Argument(help="A panel that `import` kept; or files that tell everything themselves.")
+    ],
+    period: Annotated[str | None, typer.Option(help="The length of a cycle; the panel's own unless given.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The homes' wall clock, where raw files do not tell.")] = None,
+    also: Annotated[list[str] | None, typer.Option(help="Another period to try; may be repeated.")] = None,
+    largest: Annotated[float, typer.Option(help="Below which all correlations are small.")] = Thresholds.largest,
+    median: Annotated[float, typer.Option(help="Below which half of them are.")] = Thresholds.median,
+    draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs diurnal[charts].")] = None,
+) -> None:
+    """Is it almost periodic? How large what cycles have in common is, and how sure it is not zero.
+
+    For the custodian's eyes: it is computed on private readings. `start` wants the digest in its last line.
+    """
+    verdict = checked(
+        a_panel(source, period=period, zone=zone),
+        periods=also or (),
+        thresholds=Thresholds(largest=largest, median=median),
+    )
+    if draw is not None:
+        verdict.draw(draw)
+    screen.result(dict(verdict.to_json()))
+    screen.say(verdict)
+    if draw is not None:
+        screen.say(f"drawn in {draw}")
 
 
-def main() -> None:
-    """Run the command line."""
-    try:
-        app()
-    except DiurnalError as error:
-        typer.echo(f"{error.message}\nHint: {_with_flags(error)}", err=True)
-        raise SystemExit(1) from None
+def town(
+    screen: Screen,
+    out: Annotated[Path, typer.Option(help="The file: .csv, .csv.gz or .parquet.")],
+    homes: Annotated[int, typer.Option(help="How many homes.")] = 300,
+    days: Annotated[int, typer.Option(help="How many days.")] = 365,
+    seed: Annotated[int, typer.Option(help="Another seed, another town.")] = 1,
+    start: Annotated[str, typer.Option(help="The first day.")] = "2022-07-01",
+    format_: Annotated[str, typer.Option("--format", help="The layout, as for `import`.")] = "long",
+    groups: Annotated[Path | None, typer.Option(help="A CSV of its suburbs, for `import --groups`.")] = None,
+) -> None:
+    """Make a town up: readings of nobody, to try things with, in any layout.
+
+    Another seed is another town, and may stand for open data of another region.
+    """
+    made = Town(homes=homes, days=days, seed=seed, start=start).panel()
+    write(made, out, format=format_)
+    if groups is not None:
+        lines = zip(made.households, *made.groups.values(), strict=True)
+        head = ",".join(["household", *made.groups])
+        groups.write_text("\n".join([head, *(",".join(line) for line in lines)]) + "\n")
+    screen.result({"out": str(out), "homes": homes, "days": days, "seed": seed})
+    screen.say(f"{homes:,} made-up homes over {days:,} days in {out}")
 
 
-FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-column"}
-"""Arguments of `read` whose flags have other names."""
-
-
-def _with_flags(error: DiurnalError) -> str:
-    """A hint that speaks of arguments, as one that speaks of flags."""
-    names = inspect.signature(read).parameters.keys() | inspect.signature(make_panel).parameters.keys()
-    names |= {"household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel"}
-
-    def flag(found: re.Match[str]) -> str:
-        name = found[1]
-        is_panel_s = error.message.startswith("Expected unit=") and "Wh or kWh" in error.message
-        return f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')} "
-
-    return re.sub(rf"\b({'|'.join(sorted(names))})=", flag, error.hint)
+def add(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verbs.add(app, "town", town, example="diurnal town --homes 100 --days 90 --out town.csv.gz")
+    verbs.add(
+        app,
+        "import",
+        import_,
+        example="diurnal import town.csv.gz --zone Australia/Sydney --out homes.parquet",
+    )
+    verbs.add(app, "check", check, example="diurnal check homes.parquet")

@@ -1,0 +1,111 @@
+"""Certificate: what a plan promises, as a document that can be filed and signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from diurnal.exact import text
+from diurnal.planning.accuracy import mechanism_names
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import explain, predict
+from diurnal.planning.prediction import Row, short
+from diurnal.readings.panel import Panel, Shape
+
+
+def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> str:
+    """A plan's promise in Markdown: words, numbers, predicted errors, and the plan itself by its digest.
+
+    It holds public values only: of the shape nothing but sizes is used.
+
+    Args:
+        plan: With its mechanisms chosen.
+        shape: How large the groups are; or the panel, of which nothing else is used.
+        open_data: *Public* readings of other households, as for `predict`.
+    """
+    prediction = predict(plan, shape, open_data=open_data)
+    own = "+".join(mechanism_names(plan))
+    sentences = explain(plan, shape, open_data=open_data)
+    return "\n".join(
+        [
+            "# Certificate of a plan",
+            "",
+            f"Plan `{plan.hash[:16]}`, level **{plan.level}**. Nothing has been released under it yet.",
+            "",
+            "## What is promised, what is assumed, what is not promised",
+            "",
+            *(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1)),
+            "",
+            "## In numbers",
+            "",
+            *_table(("what", "value"), _numbers(plan)),
+            "",
+            f"## Predicted error in {plan.query.unit(plan.grid.unit)}",
+            "",
+            f"For the smallest group, of {prediction.n_households} households. Root mean square.",
+            "",
+            *_table(
+                ("way to report", "a report", "a day's total", "a year's total", "promise"),
+                (_errors(row, own) for row in prediction.rows),
+            ),
+            "",
+            "## The plan",
+            "",
+            *_table(("field", "value"), _fields(plan)),
+            "",
+            f"Digest of all fields (SHA-256): `{plan.hash}`. The roster and the calendar are filled in when it is "
+            "started, and then it has another one, which every report carries.",
+            "",
+            "## Signed",
+            "",
+            "| for the custodian | for the privacy officer |",
+            "|---|---|",
+            "| name, date: | name, date: |",
+            "",
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return [_line(head), _line(("---",) * len(head)), *(_line(row) for row in rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+NUMBERS = {
+    "epsilon": "epsilon for a household's periodic component, for ever",
+    "cycle_epsilon": "epsilon for one household in one cycle",
+    "delta": "delta",
+    "zcdp": "zCDP of the periodic component",
+    "cycle_zcdp": "zCDP of one cycle",
+    "history_epsilon": "epsilon for one cycle of the history, nothing clipped",
+    "history_epsilon_at_horizon": "the same, clipped in every cycle up to the horizon",
+}
+"""The numbers of a guarantee, in words."""
+
+
+def _numbers(plan: Plan) -> list[tuple[str, str]]:
+    numbers = plan.guarantee().numbers()
+    return [(words, str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None]
+
+
+def _errors(row: Row, own: str) -> tuple[str, ...]:
+    name = f"**{row.name}** (this plan)" if row.name == own else row.name
+    errors = row.errors
+    return name, short(errors.step), short(errors.day), short(errors.year), row.promise
+
+
+def _fields(plan: Plan) -> list[tuple[str, str]]:
+    content = plan.to_json()
+    return [(name, _plain(value)) for name, value in content.items() if value is not None]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items() if each is not None)
+    if isinstance(value, (list, tuple)):
+        shown = [_plain(each) for each in value]
+        return " ".join(shown) if len(shown) <= 8 else f"{' '.join(shown[:4])} ... ({len(shown)} in all)"
+    return text(value) if hasattr(value, "numerator") and not isinstance(value, (bool, int)) else str(value)

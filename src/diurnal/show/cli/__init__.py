@@ -1,0 +1,22 @@
+"""The command line: `diurnal`, a verb for each thing that one does with a store of reports.
+
+Exit codes: 0 done; 1 refused, and said why; 2 wrong usage; 130 interrupted. Whatever a verb does it does at once or
+not at all. Verbs live beside what they are about: `readings`, `plans`, `streams`, `stores`; `verbs` has what all of
+them share, `screen` where their words go, `settings` the file of defaults.
+"""
+
+from __future__ import annotations
+
+from diurnal.show.cli import demo, plans, readings, stores, streams
+from diurnal.show.cli.verbs import app
+
+for room in (demo, readings, plans, streams, stores):
+    room.add(app)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="diurnal")
+
+
+__all__ = ["app", "main"]

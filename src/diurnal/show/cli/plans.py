@@ -1,0 +1,216 @@
+"""The verb about plans: `plan` predicts, chooses, explains and writes a plan, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from diurnal.errors import PlanError
+from diurnal.exact import text
+from diurnal.planning.accuracy import mechanism_names
+from diurnal.planning.bounds import informed
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import choose, epsilon_for, explain, predict
+from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.promise.body import Ellipsoid
+from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
+from diurnal.readings.panel import Panel
+from diurnal.show.certificate import certificate as certified
+from diurnal.show.cli import verbs
+from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.verbs import a_panel
+
+BOUNDS = "Bounds, from public knowledge"
+NOISE = "Noise"
+
+
+def plan(
+    screen: Screen,
+    panel: Annotated[str, typer.Argument(help="The panel that `import` kept; only its sizes are used.")],
+    epsilon: Annotated[str | None, typer.Option(help="For a home's periodic component, for ever.")] = None,
+    level: Annotated[str, typer.Option(help="strong (recommended), pattern (the paper's), or cycle.")] = "strong",
+    query: Annotated[str, typer.Option(help="mean, sum, share (--above) or histogram (--edges).")] = "mean",
+    above: Annotated[int | None, typer.Option(help="For share: the reading to count homes above.")] = None,
+    edges: Annotated[str | None, typer.Option(help="For histogram: 200,500,1000 makes four bins.")] = None,
+    groups: Annotated[str | None, typer.Option(help="The partition to report by, such as suburb.")] = None,
+    history: Annotated[int, typer.Option(help="How many whole cycles to learn patterns from.")] = 91,
+    cycle_epsilon: Annotated[str | None, typer.Option(help="For one home in one cycle; epsilon's.")] = None,
+    target_error: Annotated[
+        str | None, typer.Option(help="Instead of --epsilon: the least one with such an error.")
+    ] = None,
+    domain: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Least and largest reading; the panel's own.", rich_help_panel=BOUNDS),
+    ] = None,
+    open_data: Annotated[
+        str | None, typer.Option(help="PUBLIC readings of other homes, as a panel.", rich_help_panel=BOUNDS)
+    ] = None,
+    body_radius: Annotated[
+        int | None,
+        typer.Option(help="How far a home's profile may be from the public one.", rich_help_panel=BOUNDS),
+    ] = None,
+    cycle_radius: Annotated[
+        int | None, typer.Option(help="How long a day's variations may be.", rich_help_panel=BOUNDS)
+    ] = None,
+    variation_bound: Annotated[
+        int | None, typer.Option(help="Clip variations slot by slot to this instead.", rich_help_panel=BOUNDS)
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="auto, laplace, cube, gaussian or basis.", rich_help_panel=NOISE)
+    ] = "auto",
+    cycle_mechanism: Annotated[
+        str, typer.Option(help="The same, for the cycle layer of strong mode.", rich_help_panel=NOISE)
+    ] = "auto",
+    delta: Annotated[str | None, typer.Option(help="For Gaussian noise.", rich_help_panel=NOISE)] = None,
+    grace: Annotated[int, typer.Option(help="How many steps to wait for late readings.")] = 0,
+    minimum_group: Annotated[int, typer.Option(help="The least homes a published sum may be of.")] = 15,
+    out: Annotated[Path | None, typer.Option(help="Write the plan: JSON, for `start`.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Write the promise: Markdown, to be filed.")] = None,
+) -> None:
+    """What would be promised, and how good reports would be: every mechanism, before anything is spent.
+
+    Of the panel nothing but the number of homes is used. Bounds come from public knowledge: name them, or give
+    open data of other homes, from which they are chosen.
+    """
+    homes = a_panel([panel])
+    elsewhere = None if open_data is None else a_panel([open_data])
+    draft = Plan(
+        query=_query(query, above, edges),
+        level=level,  # type: ignore[arg-type]
+        epsilon=_epsilon(epsilon, target_error),
+        cycle_epsilon=cycle_epsilon,
+        delta=delta,
+        domain=_domain(homes, domain),
+        history=0 if level == "cycle" else history,
+        groups=groups,
+        grid=homes.grid,
+        mechanism=mechanism,  # type: ignore[arg-type]
+        cycle_mechanism=cycle_mechanism,  # type: ignore[arg-type]
+        variation_bound=variation_bound if cycle_radius is None else Ellipsoid(radius=cycle_radius),
+        grace=grace,
+        minimum_group=minimum_group,
+    )
+    chosen = _chosen(draft, homes, elsewhere, body_radius)
+    if target_error is not None:
+        least = epsilon_for(chosen, homes, target_error, open_data=elsewhere)
+        chosen = chosen.with_(epsilon=least, cycle_epsilon=None)
+    prediction = predict(chosen, homes, open_data=elsewhere)
+    own = prediction.row("+".join(mechanism_names(chosen)))
+    sentences = explain(chosen, homes, open_data=elsewhere)
+    if out is not None:
+        out.write_text(f"{json.dumps(chosen.to_json(), indent=1)}\n")
+    if certificate is not None:
+        certificate.write_text(certified(chosen, homes, open_data=elsewhere))
+    screen.result(_content(chosen, prediction, own, sentences, out, certificate))
+    _say(screen, chosen, prediction, own, sentences, [each for each in (out, certificate) if each is not None])
+
+
+def _domain(homes: Panel, domain: tuple[int, int] | None) -> tuple[int, int]:
+    found = homes.domain if domain is None else domain
+    if found is None:
+        raise PlanError(
+            "Expected --domain: the panel does not say what a meter can read in a step.",
+            hint="Say it from public knowledge, in the panel's unit: --domain 0 8000.",
+        )
+    return found
+
+
+def _epsilon(epsilon: str | None, target: str | None) -> str:
+    if (epsilon is None) == (target is None):
+        raise PlanError("Expected --epsilon, or --target-error.", hint="For example --epsilon 1.")
+    return "1" if epsilon is None else epsilon
+
+
+def _query(name: str, above: int | None, edges: str | None) -> Query:
+    if name == "share" and above is not None:
+        return Share(above=above)
+    if name == "histogram" and edges is not None:
+        try:
+            return Histogram(tuple(int(edge) for edge in edges.split(",")))
+        except ValueError:
+            raise PlanError(
+                "Expected --edges as whole numbers with commas between.", hint="--edges 200,500,1000"
+            ) from None
+    if name in ("mean", "sum"):
+        return Mean() if name == "mean" else Sum()
+    raise PlanError(
+        f"Expected --query {name} as mean or sum, share with --above, or histogram with --edges.",
+        hint="For example --query share --above 1000 --level cycle.",
+    )
+
+
+def _chosen(draft: Plan, homes: Panel, elsewhere: Panel | None, body_radius: int | None) -> Plan:
+    """The plan with bounds from public knowledge, and its mechanisms chosen."""
+    if body_radius is not None:
+        reference = None
+        if elsewhere is not None:
+            reference = informed(draft.with_(mechanism="cube"), homes, open_data=elsewhere).reference
+        around = None if reference is None else reference.profile
+        body = Ellipsoid(radius=body_radius, reference=around, weighting="harmonic")
+        draft = draft.with_(body=body, reference=reference)
+    if elsewhere is not None:
+        draft = informed(draft, homes, open_data=elsewhere)
+    return choose(draft, homes, open_data=elsewhere)
+
+
+def _content(
+    chosen: Plan,
+    prediction: Prediction,
+    own: Row,
+    sentences: list[str],
+    out: Path | None,
+    certificate: Path | None,
+) -> dict[str, Any]:
+    return {
+        "plan": chosen.hash,
+        "chosen": own.name,
+        "epsilon": text(chosen.eps_z),
+        "cycle_epsilon": None if chosen.level == "pattern" else text(chosen.eps_w),
+        "level": chosen.level,
+        **prediction.to_json(),
+        "warnings": prediction.warnings(own),
+        "promise": chosen.guarantee().to_json(),
+        "sentences": sentences,
+        "out": None if out is None else str(out),
+        "certificate": None if certificate is None else str(certificate),
+    }
+
+
+def _say(
+    screen: Screen,
+    chosen: Plan,
+    prediction: Prediction,
+    own: Row,
+    sentences: list[str],
+    written: list[Path],
+) -> None:
+    screen.table(prediction_table(prediction, own, wide=screen.wide))
+    screen.heading(f"Chosen: {own.name}, epsilon {text(chosen.eps_z)}, level {chosen.level}")
+    screen.sentences(sentences)
+    for warning in prediction.warnings(own):
+        screen.heading(f"Warning: {warning}")
+    for path in written:
+        screen.say(f"written to {path}")
+
+
+def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> Table:
+    """The error of every way to report, as a table; the chosen one marked."""
+    unit = prediction.plan.query.unit(prediction.plan.grid.unit)
+    columns = ("report", "day", "month", "year", "dropped") if wide else ("report", "day")
+    title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
+    made = table("", *columns, right=columns, title=title)
+    for row in prediction.rows:
+        mark = "> " if row.name == own.name else "  "
+        errors = (row.errors.step, row.errors.day, row.errors.month, row.errors.year)
+        cells = [*map(short, errors), "unknown" if row.bias is None else short(row.bias)]
+        made.add_row(f"{mark}{row.name}", *cells[: len(columns)], style="bold" if mark == "> " else None)
+    return made
+
+
+def add(app: typer.Typer) -> None:
+    """Add the verb."""
+    verbs.add(app, "plan", plan, example="diurnal plan homes.parquet --epsilon 1 --history 60 --out plan.json")

@@ -1,0 +1,200 @@
+"""Verbs about stores: `status`, `ledger`, `backup`, `fence`, `raise-cap`; and about people: `erase`, `move-out`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from diurnal.curator.curator import Curator
+from diurnal.curator.ledger import Event
+from diurnal.errors import InputError
+from diurnal.exact import text
+from diurnal.promise.budget import Budget
+from diurnal.readings.grid import Grid
+from diurnal.show.cli import verbs
+from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.verbs import Profiles, StoreAt, a_store
+
+
+def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
+    """How a store stands: head, budget, streams, what was set aside. For its operator's eyes."""
+    found = a_store(store, profiles).status()
+    screen.result(dict(found.to_json()))
+    screen.say(found)
+
+
+def ledger(
+    screen: Screen,
+    store: StoreAt,
+    verify: Annotated[bool, typer.Option(help="Look whether everything is as it was written.")] = False,
+    head: Annotated[str | None, typer.Option(help="A published head that must still be in it.")] = None,
+    profiles: Profiles = None,
+) -> None:
+    """Everything that was ever decided, what was spent and what is left; with --verify, whether it still holds."""
+    curator = a_store(store, profiles)
+    found, events = curator.status(), curator.ledger()
+    caps = {"pattern": found.pattern, "strong": found.strong}
+    content: dict[str, Any] = {
+        "spent": {name: text(spent) for name, (spent, _) in caps.items()},
+        "remaining": {name: text(max(Fraction(0), cap - spent)) for name, (spent, cap) in caps.items()},
+        "events": [_event(event) for event in events],
+        "head": found.head,
+    }
+    screen.table(ledger_table(events))
+    for name, (spent, cap) in caps.items():
+        screen.say(f"{name}: {text(spent)} of {text(cap)} spent by the most charged household")
+    screen.say(f"head {found.head}")
+    if verify or head is not None:
+        looked = curator.verify(head)
+        content |= {"sound": looked.sound, "findings": list(looked.findings)}
+        screen.say(looked)
+    screen.result(content)
+    if not content.get("sound", True):
+        raise typer.Exit(1)
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in ("number", "time", "kind", "content", "hash")}
+
+
+def ledger_table(events: list[Event]) -> Table:
+    """Events one after the other; reports of many steps in a row are one line."""
+    made = table("event", "time (UTC)", "what", "about", right=("event",))
+    lines: list[tuple[str, str, str, str]] = []
+    for event in events:
+        about, when = _about(event), event.time[:16].replace("T", " ")
+        if event.kind == "reported" and lines and lines[-1][2] == "reported":
+            began = lines.pop()
+            first = began[3].split(" to ")[0]
+            about = f"{first} to {about.split(' to ')[1]}"
+            lines.append((f"{began[0].split('-')[0]}-{event.number}", when, event.kind, about))
+        else:
+            lines.append((str(event.number), when, event.kind, about))
+    for line in lines:
+        made.add_row(*line)
+    return made
+
+
+def _about(event: Event) -> str:
+    content = event.content
+    if event.kind == "reported":
+        return f"steps {content['steps'][0][0]} to {content['steps'][-1][1]}"
+    if event.kind == "started":
+        spent = f"pattern {content['pattern']['epsilon']}, strong {content['strong']['epsilon']}"
+        return f"{content['key'][:12]}, {content['level']}, {content['households']} households; spends {spent}"
+    if event.kind in ("created", "raised"):
+        return f"caps: pattern {content['budget']['pattern']}, strong {content['budget']['strong']}"
+    if event.kind == "calendar":
+        return f"{len(content['steps'])} steps that are never reported"
+    if event.kind == "settled":
+        grid = content["population"]["grid"]
+        return f"{grid['slots']} slots of {grid['minutes']} minutes in {grid['unit']}, {grid['zone']}"
+    return ""
+
+
+def backup(
+    screen: Screen,
+    store: StoreAt,
+    out: Annotated[Path, typer.Option(help="The SQLite file to copy it into, private profiles and all.")],
+    profiles: Profiles = None,
+) -> None:
+    """Copy a store. A copy is opened behind a fence only: see `diurnal fence`."""
+    head = a_store(store, profiles).backup(out)
+    screen.result({"out": str(out), "head": head})
+    screen.say(f"copied to {out}")
+    screen.aside(f"head {head}")
+
+
+def fence(
+    screen: Screen,
+    head: Annotated[str, typer.Argument(help="The last head that was ever published.")],
+    store: StoreAt,
+    profiles: Profiles = None,
+) -> None:
+    """Let a restored backup go on: what it does not know counts as spent, and is never drawn again."""
+    curator = Curator.open(store, profiles=profiles, fence=head)
+    screen.result({"head": curator.head})
+    screen.say(f"{store} goes on behind the head that was published.")
+    screen.aside(f"head {curator.head}")
+
+
+def raise_cap(
+    screen: Screen,
+    store: StoreAt,
+    pattern: Annotated[str | None, typer.Option(help="All epsilon for patterns, for ever.")] = None,
+    strong: Annotated[str | None, typer.Option(help="All epsilon for one cycle.")] = None,
+    profiles: Profiles = None,
+) -> None:
+    """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset."""
+    curator = a_store(store, profiles)
+    old = curator.budget
+    new = Budget(
+        pattern=old.pattern if pattern is None else pattern,
+        strong=old.strong if strong is None else strong,
+        delta=old.delta,
+    )
+    curator.raise_cap(new)
+    screen.result({"budget": new.to_json(), "head": curator.head})
+    screen.say(f"The caps are now: pattern {new.pattern}, strong {new.strong}.")
+    screen.aside(f"head {curator.head}")
+
+
+def erase(
+    screen: Screen,
+    household: Annotated[str, typer.Argument(help="Its name on the roster.")],
+    store: StoreAt,
+    profiles: Profiles = None,
+) -> None:
+    """Forget a household: profile and readings are deleted, and it does not move from now on.
+
+    What was released stays released. The next plan must leave it out.
+    """
+    curator = a_store(store, profiles)
+    curator.erase(household)
+    screen.result({"head": curator.head})
+    screen.say("Forgotten. Delete it in the files you import from as well, and in old backups.")
+    screen.aside(f"head {curator.head}")
+
+
+def move_out(
+    screen: Screen,
+    household: Annotated[str, typer.Argument(help="Its name on the roster.")],
+    since: Annotated[str, typer.Option("--from", help="When, by the homes' wall clock: 2023-03-01T00:00.")],
+    store: StoreAt,
+    profiles: Profiles = None,
+) -> None:
+    """A new tenant: the household counts as its old pattern from then on, until the next plan learns its own."""
+    curator = a_store(store, profiles)
+    streams = curator.streams()
+    step = _step(streams[0].plan.grid, since) if streams else 0
+    curator.move_out(household, step)
+    screen.result({"step": step, "head": curator.head})
+    screen.say(f"It does not move from step {step} on.")
+    screen.aside(f"head {curator.head}")
+
+
+def _step(grid: Grid, when: str) -> int:
+    """The first step that begins at a time of the wall clock, or after it."""
+    try:
+        apart = datetime.fromisoformat(when).replace(tzinfo=None) - datetime.fromisoformat(grid.anchor)
+    except ValueError:
+        raise InputError(f"Expected a time, got {when!r}.", hint="For example 2023-03-01T00:00.") from None
+    return max(0, -(-int(apart.total_seconds()) // (60 * grid.minutes)))
+
+
+def add(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verbs.add(app, "status", status, example="diurnal status --store city.db")
+    verbs.add(app, "ledger", ledger, example="diurnal ledger --store city.db --verify")
+    verbs.add(app, "backup", backup, example="diurnal backup --store city.db --out backup.db")
+    verbs.add(app, "fence", fence, example="diurnal fence HEAD --store backup.db")
+    verbs.add(app, "raise-cap", raise_cap, example="diurnal raise-cap --store city.db --pattern 2 --strong 2")
+    verbs.add(app, "erase", erase, example="diurnal erase home-000007 --store city.db")
+    verbs.add(
+        app, "move-out", move_out, example="diurnal move-out home-000008 --from 2022-09-01T00:00 --store city.db"
+    )

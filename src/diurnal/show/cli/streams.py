@@ -1,0 +1,240 @@
+"""Verbs about streams: `start`, `report`, `watch`, `export`, `stop`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from diurnal.curator.curator import Curator
+from diurnal.curator.report import Report
+from diurnal.curator.stream import Stream
+from diurnal.curator.watch import Taken, watch_folder, watch_table
+from diurnal.errors import PlanError
+from diurnal.planning.plan import Plan
+from diurnal.promise.budget import Budget
+from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
+from diurnal.show.cli import verbs
+from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_store, a_stream
+from diurnal.show.export import export as exported
+
+BATCH = 7
+"""How many cycles are reported at a time: after each of them the ledger has a new head."""
+
+SHOWN = 6
+"""How many rows people are shown of many."""
+
+
+def start(
+    screen: Screen,
+    plan: Annotated[Path, typer.Argument(help="The plan that `plan --out` wrote.")],
+    history: Annotated[str, typer.Option(help="The panel whose first cycles patterns are learned from.")],
+    store: StoreAt,
+    acknowledge: Annotated[
+        str | None, typer.Option(help="The digest of the verdict you have read; or untested.")
+    ] = None,
+    skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.")] = 0,
+    pattern_cap: Annotated[
+        str | None, typer.Option(help="When the store is made: all epsilon for patterns, for ever.")
+    ] = None,
+    strong_cap: Annotated[
+        str | None, typer.Option(help="When the store is made: all epsilon for one cycle.")
+    ] = None,
+    delta_cap: Annotated[str | None, typer.Option(help="When the store is made: the delta of both.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Only say what it would mean.")] = False,
+    profiles: Profiles = None,
+) -> None:
+    """Start a plan, once: check, spend the budget, draw the noisy profile. Started again: the same stream.
+
+    A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
+    for these homes: a second one would not know what the first has spent.
+    """
+    wanted, panel = _plan(plan), a_panel([history])
+    caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
+    said = {name: value for name, value in caps.items() if value is not None}
+    learned = panel.after(skip).first(wanted.history)
+    if dry_run and "://" not in store and not Path(store).is_file():
+        curator = Curator.in_memory(Budget(**said))
+    else:
+        curator = Curator.open(store, Budget(**said) if said else None, profiles=profiles)
+    sentences = curator.explain(wanted, learned)
+    if not dry_run:
+        stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
+        screen.log("started", plan=stream.plan.hash, level=wanted.level)
+    screen.sentences(sentences)
+    if dry_run:
+        screen.result({"stream": None, "sentences": sentences})
+        screen.say("Nothing was started: this was a dry run.")
+        return
+    screen.result({"stream": stream.plan.hash, "sentences": sentences, "head": curator.head})
+    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {store}. What it promises:")
+    screen.sentences(stream.guarantee.sentences())
+    _say_head(screen, curator.head)
+
+
+def _plan(path: Path) -> Plan:
+    try:
+        return Plan.from_json(json.loads(path.read_text()))
+    except PlanError:
+        raise
+    except (ValueError, OSError) as cause:
+        what = "There is no file" if isinstance(cause, FileNotFoundError) else "This is no plan:"
+        raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
+
+
+def report(
+    screen: Screen,
+    source: Annotated[list[str], typer.Argument(help="A kept panel, or files of readings.")],
+    store: StoreAt,
+    stream: StreamKey = None,
+    close: Annotated[bool, typer.Option(help="Close its steps with what is there.")] = False,
+    profiles: Profiles = None,
+) -> None:
+    """Report readings: rows are drawn up, committed, and then printed. Asked again: the same rows.
+
+    Steps of the history, of the calendar and of a stopped stream have none. With --json a row is a line. The head
+    of the ledger, on standard error, is to be kept: it fences a restored backup.
+    """
+    curator = a_store(store, profiles)
+    found = a_stream(curator, stream)
+    panel = a_panel(source, like=found.plan.grid)
+    rows: list[Report] = []
+    for batch in _batches(found, panel, close=close):
+        for row in batch:
+            screen.line(row.to_json())
+        rows += batch
+    screen.log("reported", plan=found.plan.hash, rows=len(rows))
+    screen.say(_account(found, panel, rows))
+    screen.table(_rows_table(rows))
+    _say_head(screen, curator.head)
+
+
+def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
+    """Some cycles at a time, in order, each in a transaction of its own: an interrupt falls between two."""
+    size = BATCH * panel.grid.slots
+    with Progress("reporting", panel.n_steps) as progress:
+        for begin in range(panel.first_step, panel.first_step + panel.n_steps, size):
+            part = panel.between(begin, min(begin + size, panel.first_step + panel.n_steps))
+            yield stream.report(part, close=close)
+            progress.advance(part.n_steps)
+
+
+def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
+    steps = len({row.step for row in rows})
+    return (
+        f"{len(rows):,} rows of {steps:,} steps; {panel.n_steps - steps:,} of the {panel.n_steps:,} steps given "
+        f"have none (history, calendar, or still open). Plan {stream.plan.hash[:12]}, level {stream.plan.level}."
+    )
+
+
+def _rows_table(rows: list[Report]) -> Table:
+    made = table("time", "group", "value", "std", "unit", right=("value", "std"), title="The last of them")
+    for row in rows[-SHOWN:]:
+        made.add_row(row.time, row.group, row.value, row.std, row.unit)
+    return made
+
+
+def watch(
+    screen: Screen,
+    folder: Annotated[str, typer.Argument(help="The folder where files land; or, with --database, a SQL query.")],
+    store: StoreAt,
+    stream: StreamKey = None,
+    once: Annotated[bool, typer.Option(help="Stop when the folder is empty.")] = False,
+    every: Annotated[float, typer.Option(help="How many seconds to wait before looking again.")] = 10.0,
+    database: Annotated[str | None, typer.Option(help="Look at a table instead: its address.")] = None,
+    format_: Annotated[str, typer.Option("--format", help="The layout of the files.")] = "auto",
+    row_minutes: Annotated[int | None, typer.Option(help="How long a row lasts.")] = None,
+    source_unit: Annotated[str | None, typer.Option(help="kWh, Wh, MWh, or mean kW, W, MW.")] = None,
+    source_zone: Annotated[str | None, typer.Option(help="The clock of times without offset.")] = None,
+    profiles: Profiles = None,
+) -> None:
+    """Take readings as they land: each file once, its reports with it; a bad one is moved aside, its error beside.
+
+    With --json there is a line for each file. The head of the ledger comes with each.
+    """
+    curator = a_store(store, profiles)
+    found = a_stream(curator, stream)
+    told = {"format": format_, "minutes": row_minutes, "unit": source_unit, "zone": source_zone}
+    said: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    if database is None:
+        taken = watch_folder(found, folder, once=once, every=every, **said)
+    else:
+        taken = watch_table(found, folder, database, once=once, every=every, **said)
+    for each in taken:
+        screen.line(_taken(each))
+        screen.say(f"{each.name}: {_fate(each)}")
+        screen.log("taken", rows=len(each.rows), refused=bool(each.error))
+        if each.head:
+            _say_head(screen, each.head)
+
+
+def _taken(each: Taken) -> dict[str, Any]:
+    rows = [row.to_json() for row in each.rows]
+    return {"name": each.name, "again": each.again, "error": each.error, "head": each.head, "rows": rows}
+
+
+def _fate(each: Taken) -> str:
+    if each.error:
+        return f"moved aside. {each.error}"
+    return "taken before" if each.again else f"{len(each.rows):,} rows"
+
+
+def export(
+    screen: Screen,
+    store: StoreAt,
+    out: Annotated[Path, typer.Option(help=".csv, .jsonl or .parquet for rows; .html for the page.")],
+    stream: StreamKey = None,
+    truth: Annotated[
+        str | None, typer.Option(help="For .html: the private panel. The page is the custodian's then.")
+    ] = None,
+    open_data: Annotated[
+        str | None, typer.Option(help="For .html: public readings of other homes, for predicted errors.")
+    ] = None,
+    profiles: Profiles = None,
+) -> None:
+    """Write what was released: rows for programs, or a page for people that opens offline.
+
+    Without --truth everything in it is public. With it, it is marked, and for the custodian's eyes.
+    """
+    curator = a_store(store, profiles)
+    found = a_stream(curator, stream)
+    panels = {"truth": truth, "open_data": open_data}
+    given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
+    rows = exported(curator, found, out, **given)
+    screen.result({"out": str(out), "rows": rows, "private": truth is not None})
+    screen.say(f"{rows:,} rows in {out}" + (". PRIVATE: for the custodian's eyes." if truth is not None else ""))
+
+
+def stop(screen: Screen, store: StoreAt, stream: StreamKey = None, profiles: Profiles = None) -> None:
+    """Stop a stream, so that a successor may begin. What was released stays; the budget stays spent."""
+    curator = a_store(store, profiles)
+    found = a_stream(curator, stream)
+    end = found.stop()
+    when = found.plan.grid.time(end)
+    screen.result({"stream": found.plan.hash, "end": end, "time": when, "head": curator.head})
+    screen.say(f"Stream {found.plan.hash[:12]} reports nothing from step {end} on ({when}).")
+    _say_head(screen, curator.head)
+
+
+def _say_head(screen: Screen, head: str) -> None:
+    screen.aside(f"head {head}")
+
+
+def add(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verbs.add(
+        app,
+        "start",
+        start,
+        example="diurnal start plan.json --history homes.parquet --store city.db --acknowledge DIGEST",
+    )
+    verbs.add(app, "report", report, example="diurnal report homes.parquet --store city.db")
+    verbs.add(app, "watch", watch, example="diurnal watch inbox --store city.db --once")
+    verbs.add(app, "export", export, example="diurnal export --store city.db --out reports.csv")
+    verbs.add(app, "stop", stop, example="diurnal stop --store city.db")

@@ -1,0 +1,206 @@
+"""Verbs: what all verbs share: how they are added, what they can be told, how they fail."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from diurnal import __version__
+from diurnal.curator.curator import Curator
+from diurnal.curator.stream import Stream
+from diurnal.errors import BodyError, DiurnalError, PlanError, QueryError, StoreError, StreamError
+from diurnal.readings.importing import panel as make_panel
+from diurnal.readings.importing import read
+from diurnal.readings.kept import is_kept, open_panel
+from diurnal.readings.panel import Panel
+from diurnal.show.cli import settings
+from diurnal.show.cli.screen import Screen
+
+app = typer.Typer(
+    no_args_is_help=True,
+    # Its own tracebacks would show local variables, readings among them.
+    pretty_exceptions_enable=False,
+    help="Differentially private reports, for ever, on data that repeats.",
+    epilog="Begin with: diurnal demo. Defaults for flags may be in diurnal.toml.",
+)
+
+WRONG_USAGE = (PlanError, QueryError, BodyError)
+"""Errors about what was typed, and not about data or a store."""
+
+StoreAt = Annotated[
+    str, typer.Option("--store", help="The store: a file, or postgresql+psycopg://host/name.", show_default=False)
+]
+Profiles = Annotated[
+    Path | None, typer.Option(help="The folder of private profiles; beside the file unless given.")
+]
+StreamKey = Annotated[
+    str | None, typer.Option("--stream", help="How the stream's name begins; the one that runs unless given.")
+]
+
+
+@app.callback()
+def diurnal(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option(help="A file of defaults for flags; diurnal.toml if it is there.")
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Say which diurnal this is.", is_eager=True)] = False,
+) -> None:
+    """Differentially private reports, for ever, on data that repeats."""
+    if version:
+        typer.echo(f"diurnal {__version__}")
+        raise typer.Exit
+    commands: Any = context.command
+    context.default_map = settings.defaults(config, commands.commands)
+
+
+def add(app: typer.Typer, name: str, work: Callable[..., None], *, example: str) -> None:
+    """Add a verb: a function of a screen and its own options.
+
+    Every verb has --json, --quiet and --log-level, an example at the end of its help, and fails with a sentence.
+    """
+    shared = {
+        "as_json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
+        "quiet": Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")],
+        "log_level": Annotated[str, typer.Option(help="debug, info, warning or error: JSON lines on stderr.")],
+    }
+    defaults = {"as_json": False, "quiet": False, "log_level": "warning"}
+
+    @functools.wraps(work)
+    def verb(**given: Any) -> None:
+        screen = Screen(name, **{each: given.pop(each) for each in shared})
+        with _Failing(screen):
+            work(screen, **given)
+
+    own = [each for each in inspect.signature(work, eval_str=True).parameters.values() if each.name != "screen"]
+    more = [
+        inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=defaults[each], annotation=shared[each])
+        for each in shared
+    ]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + more
+    # A default may come before what has none: all are given by name.
+    verb.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    verb.__annotations__ = {each.name: each.annotation for each in parameters}
+    del verb.__wrapped__
+    app.command(name=name, epilog=f"Example: {example}")(verb)
+
+
+class _Failing:
+    """Whatever goes wrong inside is a sentence and an exit code, and shows no value."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+        self._screen.log("begun")
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        seconds = round(time.monotonic() - self._began, 3)
+        if error is None:
+            self._screen.log("done", seconds=seconds)
+            return
+        if type(error).__module__.startswith("typer"):
+            return
+        code, words = _failure(error)
+        self._screen.log("failed", seconds=seconds, error=type(error).__name__)
+        if isinstance(error, BrokenPipeError):
+            # Whoever read this has gone: what is still in the buffer must not fail a second time.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        typer.echo(words, err=True)
+        raise typer.Exit(code) from None
+
+
+def _failure(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error, and what is said about it."""
+    if isinstance(error, DiurnalError):
+        return (2 if isinstance(error, WRONG_USAGE) else 1), f"{error.message}\nHint: {with_flags(error)}"
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "Interrupted. What was printed is done; nothing is half done. Run it again to go on."
+    if isinstance(error, BrokenPipeError):
+        return 1, "Nobody reads what is printed here any more. What was reported stays; `diurnal export` has it."
+    if isinstance(error, OSError):
+        name = Path(str(error.filename)).name if error.filename else "a file"
+        return 1, f"{name}: {error.strerror or type(error).__name__}.\nHint: Look at its place and its permissions."
+    frame = inspect.getinnerframes(error.__traceback__)[-1] if error.__traceback__ else None
+    where = f" ({Path(frame.filename).name}, line {frame.lineno})" if frame else ""
+    # Its text might show what it was about: nothing but its kind is said.
+    return 1, f"Something is wrong in diurnal itself: {type(error).__name__}{where}.\nHint: Please report it."
+
+
+FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-column"}
+"""Arguments of `read` whose flags have other names."""
+
+ARGUMENTS = (
+    *("household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel", "level"),
+    *("mechanism", "cycle_mechanism", "epsilon", "history", "acknowledge", "open_data", "profiles", "fence"),
+)
+"""Arguments that hints speak of besides those of `read` and `panel`."""
+
+
+def with_flags(error: DiurnalError) -> str:
+    """A hint that speaks of arguments, as one that speaks of flags."""
+    names = {*inspect.signature(read).parameters, *inspect.signature(make_panel).parameters, *ARGUMENTS}
+
+    def flag(found: re.Match[str]) -> str:
+        name = found[1]
+        is_panel_s = error.message.startswith("Expected unit=") and "Wh or kWh" in error.message
+        return f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')} "
+
+    said = re.sub(rf"\b({'|'.join(sorted(names))})=", flag, error.hint)
+    # A pair is two words on the command line.
+    return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
+
+
+def a_panel(source: list[str], *, period: str | None = None, zone: str | None = None, like: Any = None) -> Panel:
+    """The panel of a kept file, or of raw files that tell everything themselves.
+
+    Args:
+        source: A panel that `import` kept; or files, folders or globs.
+        period: Another length of a cycle than the panel's own.
+        zone: The homes' wall clock, where raw files do not tell.
+        like: The grid of a stream, for raw files.
+    """
+    if len(source) == 1 and is_kept(source[0]):
+        panel = open_panel(source[0])
+        return panel if period is None else panel.with_period(period)
+    homes = read(source[0] if len(source) == 1 else source)
+    if like is not None:
+        return make_panel(homes, like=like)
+    return make_panel(homes, period="1d" if period is None else period, zone=zone)
+
+
+def a_store(where: str, profiles: Path | None) -> Curator:
+    """The curator of a store that is there.
+
+    Raises:
+        StoreError: There is none.
+    """
+    if "://" not in where and not Path(where).is_file():
+        raise StoreError(f"There is no store {Path(where).name}.", hint="`diurnal start` makes one.")
+    return Curator.open(where, profiles=profiles)
+
+
+def a_stream(curator: Curator, key: str | None) -> Stream:
+    """The stream whose name begins so; the one that runs, if there is one only.
+
+    Raises:
+        StreamError: There is none, or several.
+    """
+    if key is not None:
+        return curator.stream(key)
+    status = curator.status()
+    running = [each.plan for each in status.streams if each.end is None] or [each.plan for each in status.streams]
+    if len(running) != 1:
+        names = ", ".join(each[:12] for each in running) or "none"
+        raise StreamError(f"The store has several streams, or none: {names}.", hint="Say which: --stream KEY.")
+    return curator.stream(running[0])

@@ -1,0 +1,353 @@
+"""The verbs of the command line, one after the other, as a data engineer runs them."""
+
+import csv
+import json
+import re
+import shlex
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import diurnal as dn
+from diurnal.show.cli import app
+
+JSON_LINES = ("report", "watch")
+
+
+def run(*arguments, code=0):
+    """Run a verb in this process; its standard output, and its standard error."""
+    done = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="diurnal")
+    assert done.exit_code == code, f"{done.exit_code}: {done.output}\n{done.exception!r}"
+    return done
+
+
+def said(*arguments):
+    """What a verb prints for programs."""
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A town imported, an open one beside it, and a plan."""
+    folder = tmp_path_factory.mktemp("town")
+    for name, options in (("homes", ("--homes", 40, "--days", 40)), ("open", ("--homes", 30, "--days", 15))):
+        seed = "1" if name == "homes" else "2"
+        suburbs = folder / f"{name}-suburbs.csv"
+        run("town", *options, "--seed", seed, "--out", folder / f"{name}.csv.gz", "--groups", suburbs, "--quiet")
+        where = ("--zone", "Australia/Sydney", "--groups", suburbs, "--out", folder / f"{name}.parquet")
+        run("import", folder / f"{name}.csv.gz", *where)
+    run(
+        *("plan", folder / "homes.parquet", "--epsilon", "1", "--history", "20", "--domain", "0", "8000"),
+        *("--open-data", folder / "open.parquet", "--out", folder / "plan.json", "--quiet"),
+    )
+    return folder
+
+
+@pytest.fixture
+def town(made, tmp_path, monkeypatch):
+    """A folder of one's own with the town in it, to work in."""
+    for path in made.iterdir():
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def started(town):
+    """The same with a stream running in city.db."""
+    run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest())
+    return town
+
+
+def digest():
+    return said("check", "homes.parquet")["digest"]
+
+
+def test_the_examples_of_the_help_run(town, monkeypatch):
+    """The example at the end of each verb's help runs as it stands, one verb after the other."""
+    helps = run("--help").stdout
+    names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
+    assert {"demo", "import", "check", "plan", "start", "report", "watch", "export", "ledger"} <= set(names)
+    later = ["report", "watch", "export", "status", "ledger", "backup", "raise-cap", "erase", "move-out", "stop"]
+    order = ["town", "import", "check", "plan", "start", *later, "fence", "demo"]
+    assert sorted(names) == sorted(order)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("diurnal.show.cli.demo.HISTORY", 20)
+    (town / "inbox").mkdir()
+    given = {"DIGEST": "", "HEAD": ""}
+    for name in order:
+        (example,) = re.findall(r"Example: (diurnal .*)", run(name, "--help").stdout)
+        words = [given.get(word, word) for word in shlex.split(example.strip())]
+        assert words[:2] == ["diurnal", name]
+        if name == "demo":
+            words += ["--homes", "40", "--days", "30"]
+        run(*words[1:])
+        if name == "check":
+            given["DIGEST"] = digest()
+        if name == "backup":
+            given["HEAD"] = said("status", "--store", "city.db")["head"]
+
+
+def test_check_has_the_keys_others_rely_on(town):
+    """`check --json` has the period, the sizes, the shares, the verdict and its digest."""
+    found = said("check", "homes.parquet", "--period", "1d")
+    keys = "period_slots n_households n_cycles max_abs_correlation median_abs_correlation share_significant"
+    assert {*keys.split(), "verdict", "digest", "version", "verb"} <= found.keys()
+    assert (found["period_slots"], found["n_households"], found["n_cycles"]) == (48, 40, 40)
+    assert said("check", "homes.parquet", "--period", "5d")["period_slots"] == 240
+
+
+def test_check_draws(town):
+    """`check --draw` writes the charts beside the table."""
+    run("check", "homes.parquet", "--draw", "check.svg")
+    assert (town / "check.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_plan_has_the_keys_others_rely_on(town):
+    """`plan --json` has what was chosen, every mechanism with its error and promise, and nothing at all."""
+    found = said("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--level", "pattern")
+    assert (found["level"], found["epsilon"], found["chosen"]) == ("pattern", "1", "cube")
+    for row in found["mechanisms"]:
+        assert {"name", "std", "relative_to_laplace", "promise"} <= row.keys()
+    assert found["without_data"]["name"] == "nothing at all"
+    assert found["unspent"]["name"] == "eps_z = 0"
+    assert said("plan", "homes.parquet", "--epsilon", "1", "--history", "20")["unspent"] is None
+
+
+def test_plan_prints_the_whole_promise(town):
+    """What `plan` prints has every sentence of the guarantee, limits and all, and marks what was chosen."""
+    shown = run("plan", "homes.parquet", "--epsilon", "1", "--history", "20").stdout
+    flat = " ".join(shown.split())
+    promise = said("plan", "homes.parquet", "--epsilon", "1", "--history", "20")["promise"]
+    for sentence in promise["sentences"]:
+        assert sentence in flat
+    assert "> cube+cube" in shown
+    assert "nothing at all" in shown
+
+
+def test_a_plan_is_a_file_that_can_be_started(town):
+    """What `plan --out` writes is the plan, mechanisms chosen and bounds from open data in it."""
+    plan = dn.Plan.from_json(json.loads((town / "plan.json").read_text()))
+    assert (plan.mechanism, plan.cycle_mechanism) == ("basis", "basis")
+    assert isinstance(plan.body, dn.Ellipsoid)
+    assert isinstance(plan.variation_bound, dn.Ellipsoid)
+    assert plan.reference is not None
+
+
+def test_the_certificate_can_be_filed(town):
+    """The certificate has every sentence of the promise, the numbers, the errors, and the plan's digest."""
+    found = said(
+        *("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--certificate", "promise.md"),
+        *("--open-data", "open.parquet"),
+    )
+    page = (town / "promise.md").read_text()
+    for sentence in found["sentences"]:
+        assert sentence in page
+    assert found["plan"] in page
+    assert "nothing at all" in page
+    assert "for the privacy officer" in page
+
+
+def test_an_epsilon_can_be_asked_for_by_its_error(town):
+    """`plan --target-error` takes the least epsilon at which the error is predicted to be that."""
+    found = said("plan", "homes.parquet", "--target-error", "400", "--history", "20", "--open-data", "open.parquet")
+    chosen = next(row for row in found["mechanisms"] if row["name"] == found["chosen"])
+    assert 380 < chosen["error"] <= 400
+
+
+@pytest.mark.parametrize(
+    ("flags", "query"),
+    [
+        (("--query", "share", "--above", "500", "--level", "cycle"), "share"),
+        (("--query", "histogram", "--edges", "200,600", "--level", "cycle"), "histogram"),
+        (("--query", "sum", "--groups", "suburb", "--minimum-group", "2"), "sum"),
+        (("--body-radius", "2000", "--cycle-radius", "900", "--open-data", "open.parquet"), "mean"),
+        (("--variation-bound", "300", "--cycle-mechanism", "gaussian", "--delta", "1e-6"), "mean"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_every_kind_of_plan_can_be_said(town, flags, query):
+    """Counting queries, groups, radii, bounds and Gaussian noise are flags."""
+    run("plan", "homes.parquet", "--epsilon", "1", "--history", "20", *flags, "--out", "other.json")
+    assert json.loads((town / "other.json").read_text())["query"]["kind"] == query
+
+
+def test_a_start_spends_once(started):
+    """Starting says what it costs and from when on it reports; again, it is the same stream and spends nothing."""
+    before = said("ledger", "--store", "city.db")
+    again = said("start", "plan.json", "--history", "homes.parquet", "--store", "city.db")
+    after = said("ledger", "--store", "city.db")
+    assert again["sentences"] == ["It has been started: this is the same stream, and nothing is spent."]
+    assert before == after
+    assert after["spent"] == {"pattern": "1", "strong": "1"}
+    assert after["remaining"] == {"pattern": "0", "strong": "0"}
+    assert [event["kind"] for event in after["events"]] == ["created", "settled", "started"]
+
+
+def test_a_dry_run_does_nothing(town):
+    """`start --dry-run` says what it would mean, and makes no store."""
+    found = said("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", "--dry-run")
+    assert any("costs 1 of the pattern budget" in sentence for sentence in found["sentences"])
+    assert not (town / "city.db").exists()
+
+
+def test_a_start_wants_the_verdict_read(town):
+    """Without the digest of a verdict nothing is started, and the hint speaks of the flag."""
+    done = run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", code=1)
+    assert "--acknowledge" in done.stderr
+    assert said("ledger", "--store", "city.db")["spent"] == {"pattern": "0", "strong": "0"}
+
+
+def test_reports_are_lines_that_stay_the_same(started):
+    """`report --json` is a line a row with the keys others rely on; asked again, the same lines."""
+    first = run("report", "homes.parquet", "--store", "city.db", "--json")
+    lines = [json.loads(line) for line in first.stdout.splitlines()]
+    assert len(lines) == 20 * 48
+    assert {"step", "time", "group", "value", "unit", "std", "plan", "version"} == lines[0].keys()
+    assert run("report", "homes.parquet", "--store", "city.db", "--json").stdout == first.stdout
+    assert f"head {said('status', '--store', 'city.db')['head']}" in first.stderr
+
+
+def test_reports_come_in_batches_whose_sum_is_the_whole(started):
+    """Reported some cycles at a time, the rows are those of the stream, once each."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    stream = dn.Curator.open("city.db").streams()[0]
+    assert [row.step for row in stream.rows()] == list(range(20 * 48, 40 * 48))
+    kinds = [event["kind"] for event in said("ledger", "--store", "city.db")["events"]]
+    assert kinds.count("reported") == 20
+
+
+def test_raw_files_can_be_reported(started):
+    """`report` takes files of readings as they are, on the stream's own grid."""
+    kept = run("report", "homes.parquet", "--store", "city.db", "--json").stdout
+    assert run("report", "homes.csv.gz", "--store", "city.db", "--json").stdout == kept
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_what_was_released_can_be_exported(started, form):
+    """Exported rows are the released ones, values as the decimals they are."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    assert said("export", "--store", "city.db", "--out", f"rows.{form}")["rows"] == 960
+    released = [row.to_json() for row in dn.Curator.open("city.db").streams()[0].rows()]
+    if form == "csv":
+        with open("rows.csv", newline="") as file:
+            found = [{**row, "step": int(row["step"])} for row in csv.DictReader(file)]
+    elif form == "jsonl":
+        found = [json.loads(line) for line in (started / "rows.jsonl").read_text().splitlines()]
+    else:
+        found = pq.read_table("rows.parquet").to_pylist()
+    assert found == released
+
+
+def test_what_is_private_is_exported_to_no_table(started):
+    """The truth goes on the custodian's page only, which nobody else can read."""
+    done = run("export", "--store", "city.db", "--out", "rows.csv", "--truth", "homes.parquet", code=1)
+    assert "page only" in done.stderr
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    run("export", "--store", "city.db", "--out", "page.html", "--truth", "homes.parquet")
+    assert (started / "page.html").stat().st_mode & 0o777 == 0o600
+    assert "PRIVATE" in (started / "page.html").read_text()
+
+
+def test_files_that_land_are_taken(started):
+    """`watch` takes each file once, with its rows and the head; a bad one is moved aside with its error."""
+    panel = dn.open_panel("homes.parquet")
+    (started / "inbox").mkdir()
+    dn.write(panel.between(960, 1056), started / "inbox" / "a.csv")
+    (started / "inbox" / "b.csv").write_text("no readings")
+    done = run("watch", "inbox", "--store", "city.db", "--once", "--json")
+    taken = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["name"], len(each["rows"]), bool(each["error"])) for each in taken] == [
+        ("a.csv", 96, False),
+        ("b.csv", 0, True),
+    ]
+    assert taken[0]["head"] == said("status", "--store", "city.db")["head"]
+    assert (started / "inbox" / "bad" / "b.csv.error.txt").is_file()
+
+
+def test_a_ledger_that_was_changed_is_code_1(started):
+    """`ledger --verify` is code 0 on what was written, and 1 with what it found on anything else."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    head = said("ledger", "--store", "city.db", "--verify")["head"]
+    assert said("ledger", "--store", "city.db", "--head", head)["sound"] is True
+    import sqlite3
+
+    with sqlite3.connect("city.db") as connection:
+        connection.execute("update rows set value = '7' where step = 1000")
+    connection.close()
+    done = run("ledger", "--store", "city.db", "--verify", "--json", code=1)
+    assert json.loads(done.stdout)["findings"]
+
+
+def test_a_backup_goes_on_behind_its_fence(started):
+    """A copy is refused until it is told the last head that was published."""
+    run("backup", "--store", "city.db", "--out", "copy.db")
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    head = said("status", "--store", "city.db")["head"]
+    assert "backup" in run("status", "--store", "copy.db", code=1).stderr
+    run("fence", head, "--store", "copy.db")
+    assert said("status", "--store", "copy.db")["head"]
+
+
+def test_people_can_leave(started):
+    """`erase` and `move-out` are known to the ledger, and a name that nobody has is refused."""
+    first, second = dn.open_panel("homes.parquet").households[:2]
+    run("erase", first, "--store", "city.db")
+    assert said("move-out", second, "--from", "2022-07-25T00:00", "--store", "city.db")["step"] == 24 * 48
+    kinds = [event["kind"] for event in said("ledger", "--store", "city.db")["events"]]
+    assert kinds[-4:] == ["erased", "forgotten", "moved out", "tenancy"]
+    run("erase", "nobody", "--store", "city.db", code=1)
+
+
+def test_a_cap_can_be_raised(started):
+    """`raise-cap` allows more, and never less."""
+    assert said("raise-cap", "--pattern", "2", "--store", "city.db")["budget"]["pattern"] == "2"
+    run("raise-cap", "--pattern", "1", "--store", "city.db", code=1)
+    assert said("ledger", "--store", "city.db")["remaining"] == {"pattern": "1", "strong": "0"}
+
+
+def test_a_stopped_stream_reports_nothing(started):
+    """`stop` says from which step on, and no row comes after it."""
+    found = said("stop", "--store", "city.db")
+    assert found["end"] == 20 * 48
+    assert run("report", "homes.parquet", "--store", "city.db", "--json").stdout == ""
+
+
+def test_a_file_of_defaults_is_read_and_flags_win(started):
+    """diurnal.toml holds defaults for all verbs or for one; a flag wins; what no verb understands is refused."""
+    (started / "diurnal.toml").write_text('store = "city.db"\n[plan]\nepsilon = "2"\nhistory = 20\n')
+    assert said("status")["head"]
+    assert said("plan", "homes.parquet")["epsilon"] == "2"
+    assert said("plan", "homes.parquet", "--epsilon", "3")["epsilon"] == "3"
+    (started / "elsewhere.toml").write_text('[plan]\nepsilon = "5"\nhistory = 20\n')
+    done = run("--config", "elsewhere.toml", "plan", "homes.parquet", "--json")
+    assert json.loads(done.stdout)["epsilon"] == "5"
+    for text in ("stroe = 'x'", "[plna]\nepsilon = '1'", "[plan]\nepsilno = '1'", "= ="):
+        (started / "diurnal.toml").write_text(text)
+        assert "diurnal.toml" in run("status", code=2).stderr
+
+
+def test_logs_are_json_lines_on_standard_error(started):
+    """With --log-level info a verb logs what it does as JSON lines, public fields only, and prints as before."""
+    plain = run("report", "homes.parquet", "--store", "city.db", "--json")
+    logged = run("report", "homes.parquet", "--store", "city.db", "--json", "--log-level", "info")
+    assert logged.stdout == plain.stdout
+    lines = [json.loads(line) for line in logged.stderr.splitlines() if line.startswith("{")]
+    assert [line["event"] for line in lines] == ["begun", "reported", "done"]
+    assert lines[1].keys() == {"time", "level", "event", "verb", "plan", "rows"}
+    run("status", "--store", "city.db", "--log-level", "loud", code=2)
+
+
+@pytest.mark.parametrize("verb", ["status", "ledger"])
+def test_quiet_prints_nothing(started, verb):
+    """With --quiet a verb prints nothing but errors."""
+    done = run(verb, "--store", "city.db", "--quiet")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_colour_is_for_terminals_only(started):
+    """What is printed to a file or a pipe has no escape sequences."""
+    for words in (("ledger", "--store", "city.db"), ("plan", "homes.parquet", "--epsilon", "1", "--history", "20")):
+        assert "\x1b" not in run(*words).stdout

@@ -1,0 +1,204 @@
+"""What goes wrong on the command line: a sentence and an exit code, never a traceback, and nothing half done."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+import diurnal as dn
+from diurnal.study.town import Town
+
+DIURNAL = [sys.executable, "-c", "from diurnal.show.cli import main; main()"]
+
+
+def run(*arguments, **more):
+    return subprocess.run([*DIURNAL, *map(str, arguments)], capture_output=True, text=True, check=False, **more)
+
+
+def is_a_sentence(done, code):
+    """It ended with a code and words on standard error, and no traceback."""
+    assert done.returncode == code, done.stderr
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store with a stream running, and panels: its own, one of other homes, one on another grid."""
+    folder = tmp_path_factory.mktemp("store")
+    panel = replace(Town(homes=30, days=30, gap_rate=0).panel(), domain=(0, 50000))
+    dn.save_panel(panel, folder / "homes.parquet")
+    dn.save_panel(Town(homes=30, days=30, seed=5).panel().columns(range(16)), folder / "fewer.parquet")
+    plan = dn.Plan(
+        epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, mechanism="cube", cycle_mechanism="cube"
+    )
+    curator = dn.Curator.open(folder / "city.db")
+    curator.start(plan, history=panel.first(10), acknowledge="untested")
+    (folder / "plan.json").write_text(json.dumps(plan.to_json()))
+    return folder
+
+
+WRONG = {
+    "unknown verb": (("chekc", "x"), 2, "No such command"),
+    "unknown flag": (("status", "--stroe", "x"), 2, "No such option"),
+    "no flag that is needed": (("status",), 2, "--store"),
+    "missing file": (("check", "nothing.parquet"), 1, "no file"),
+    "missing store": (("status", "--store", "nothing.db"), 1, "no store"),
+    "missing plan": (("start", "no.json", "--history", "homes.parquet", "--store", "c.db"), 2, "no file"),
+    "no plan": (("start", "city.db", "--history", "homes.parquet", "--store", "c.db"), 2, "no plan"),
+    "no store": (("status", "--store", "homes.parquet"), 1, "Hint"),
+    "epsilon 0": (("plan", "homes.parquet", "--epsilon", "0"), 2, "epsilon=0"),
+    "epsilon of words": (("plan", "homes.parquet", "--epsilon", "much"), 2, "epsilon"),
+    "no epsilon": (("plan", "homes.parquet"), 2, "--epsilon"),
+    "a level that is none": (("plan", "homes.parquet", "--epsilon", "1", "--level", "weak"), 2, "level"),
+    "a query that is none": (("plan", "homes.parquet", "--epsilon", "1", "--query", "median"), 2, "--query"),
+    "more history than there is": (
+        ("start", "plan.json", "--history", "short.parquet", "--store", "c.db"),
+        1,
+        "cycles",
+    ),
+    "an ending that is none": (("export", "--store", "city.db", "--out", "rows.xls"), 1, ".csv"),
+    "a stream that is none": (("stop", "--store", "city.db", "--stream", "ffff"), 1, "ffff"),
+    "a head that is none": (("fence", "what", "--store", "city.db"), 1, "head"),
+    "a folder that is none": (("watch", "nowhere", "--store", "city.db", "--once"), 1, "no folder"),
+    "a place that cannot be written": (
+        ("town", "--homes", "2", "--days", "2", "--out", "no/such/town.csv"),
+        1,
+        "Hint",
+    ),
+    "a time that is none": (("move-out", "home-000001", "--from", "soon", "--store", "city.db"), 1, "time"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_usage_is_a_sentence(store, tmp_path, what):
+    """Each of these ends with its exit code and a sentence that names what is wrong."""
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    dn.save_panel(Town(homes=30, days=5).panel(), tmp_path / "short.parquet")
+    words, code, about = WRONG[what]
+    assert about in is_a_sentence(run(*words, cwd=tmp_path), code)
+
+
+def test_a_plan_for_other_households_is_refused(store, tmp_path):
+    """A stream takes no readings of homes it does not know, and a budget is not spent by a second plan."""
+    dn.save_panel(Town(homes=4, days=3, seed=9).panel(), tmp_path / "others.parquet")
+    panel = dn.open_panel(tmp_path / "others.parquet")
+    names = dn.Panel.from_array(panel.readings, grid=panel.grid, households=[f"z{i}" for i in range(4)])
+    dn.save_panel(names, tmp_path / "others.parquet")
+    said = is_a_sentence(run("report", tmp_path / "others.parquet", "--store", store / "city.db"), 1)
+    assert "None of the 4 households is on the roster" in said
+    other = (store / "plan.json").read_text().replace('"epsilon": "1"', '"epsilon": "0.5"')
+    (tmp_path / "other.json").write_text(other)
+    words = ("--history", store / "homes.parquet", "--store", store / "city.db", "--acknowledge", "untested")
+    assert "was allowed" in is_a_sentence(run("start", tmp_path / "other.json", *words), 1)
+
+
+def test_a_store_of_a_later_version_is_refused(store, tmp_path):
+    """A store that a newer diurnal wrote is refused by name of its version."""
+    shutil.copy(store / "city.db", tmp_path)
+    with sqlite3.connect(tmp_path / "city.db") as connection:
+        connection.execute("update facts set value = '99' where name = 'version'")
+    connection.close()
+    assert "version 99" in is_a_sentence(run("status", "--store", tmp_path / "city.db"), 1)
+
+
+NARROW = [
+    ("plan", "homes.parquet", "--epsilon", "1", "--history", "10"),
+    ("ledger", "--store", "city.db"),
+    ("plan", "--help"),
+]
+
+
+@pytest.mark.parametrize("words", NARROW, ids=["plan", "ledger", "help"])
+def test_a_narrow_terminal_is_wide_enough(store, words):
+    """On a terminal of 40 columns everything is still said, and no table is wider."""
+    done = run(*words, cwd=store, env={**os.environ, "COLUMNS": "40"})
+    assert done.returncode == 0
+    tables = [line for line in done.stdout.splitlines() if "head " not in line and "most charged" not in line]
+    assert max(map(len, tables)) <= 40
+
+
+def test_whoever_stops_reading_loses_nothing(store, tmp_path):
+    """Standard output closed early is a sentence; the rows that were reported are there, and come again."""
+    shutil.copytree(store, tmp_path / "s")
+    command = [*DIURNAL, "report", "homes.parquet", "--store", "city.db", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path / "s", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        first = process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert process.wait() == 1
+    assert "Traceback" not in said
+    assert "Nobody reads" in said
+    again = run("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s")
+    assert again.stdout.splitlines()[0] == first.decode().strip()
+    assert len(again.stdout.splitlines()) == 20 * 48
+
+
+@pytest.mark.parametrize("after", [0.0, 0.2])
+def test_an_interrupt_falls_between_two_batches(store, tmp_path, after):
+    """Ctrl-C in the middle is 130 and a sentence; the ledger is sound, and run again it gives each row once."""
+    shutil.copytree(store, tmp_path / "s")
+    command = [*DIURNAL, "report", "homes.parquet", "--store", "city.db", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    with subprocess.Popen(command, cwd=tmp_path / "s", **pipes) as process:
+        seen = [process.stdout.readline()]
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate()
+    assert process.returncode in (130, 0), said
+    assert b"Traceback" not in said
+    if process.returncode:
+        assert b"nothing is half done" in said
+    seen += [line for line in rest.splitlines(keepends=True) if line.endswith(b"\n")]
+    assert run("ledger", "--store", "city.db", "--verify", cwd=tmp_path / "s").returncode == 0
+    again = run("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s").stdout
+    assert again.encode().startswith(b"".join(seen))
+    steps = [json.loads(line)["step"] for line in again.splitlines()]
+    assert steps == list(range(480, 30 * 48))
+
+
+def test_an_interrupted_import_leaves_no_file(tmp_path):
+    """Ctrl-C while importing leaves neither a panel nor a half of one."""
+    dn.write(Town(homes=60, days=60).panel(), tmp_path / "town.csv")
+    command = [*DIURNAL, "import", "town.csv", "--zone", "Australia/Sydney", "--out", "homes.parquet"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode in (130, 0)
+    assert b"Traceback" not in said
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == (["town.csv"] if process.returncode else ["homes.parquet", "town.csv"])
+
+
+def test_a_mistake_of_our_own_shows_no_value(store, monkeypatch, capsys):
+    """An error that nobody foresaw is told by its kind and place: its text might show a reading."""
+    from typer.testing import CliRunner
+
+    from diurnal.show.cli import app
+
+    def fail(*arguments, **more):
+        raise KeyError("a reading of 12345")
+
+    monkeypatch.setattr("diurnal.curator.curator.Curator.status", fail)
+    done = CliRunner().invoke(app, ["status", "--store", str(store / "city.db")])
+    assert done.exit_code == 1
+    assert "KeyError" in done.stderr
+    assert "12345" not in done.output
+
+
+def test_completion_can_be_installed():
+    """The shell's completion is printed by the command line itself."""
+    done = run(
+        "--show-completion", "bash", env={**os.environ, "SHELL": "/bin/bash", "_TYPER_COMPLETE_TESTING": "1"}
+    )
+    assert done.returncode == 0
+    assert "complete" in done.stdout
