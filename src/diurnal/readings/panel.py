@@ -207,7 +207,7 @@ class Panel(Private):
             return {"all": np.arange(self.n_households)}
         if groups not in self.groups:
             has = (
-                f"It has {sorted(self.groups)}." if self.groups else "It has none: say groups=... when the panel is made."
+                f"It has {sorted(self.groups)}." if self.groups else "It has none: say groups=... when it is made."
             )
             raise ReadingsError(f"The panel has no partition named {groups!r}.", hint=has)
         names = np.asarray(self.groups[groups])

@@ -19,6 +19,7 @@ from diurnal.readings.grid import Grid
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
 from diurnal.show.cli.verbs import Profiles, StoreAt, a_store
+from diurnal.show.page.ledger import lines
 
 
 def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
@@ -63,38 +64,11 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def ledger_table(events: list[Event]) -> Table:
-    """Events one after the other; reports of many steps in a row are one line."""
-    made = table("event", "time (UTC)", "what", "about", right=("event",))
-    lines: list[tuple[str, str, str, str]] = []
-    for event in events:
-        about, when = _about(event), event.time[:16].replace("T", " ")
-        if event.kind == "reported" and lines and lines[-1][2] == "reported":
-            began = lines.pop()
-            first = began[3].split(" to ")[0]
-            about = f"{first} to {about.split(' to ')[1]}"
-            lines.append((f"{began[0].split('-')[0]}-{event.number}", when, event.kind, about))
-        else:
-            lines.append((str(event.number), when, event.kind, about))
-    for line in lines:
-        made.add_row(*line)
+    """Events in words, one after the other; reports of many steps in a row are one line."""
+    made = table("event", "time", "what", right=("event",))
+    for number, when, words, spends in lines(events):
+        made.add_row(number, when, f"{words} It spends: {spends}." if spends else words)
     return made
-
-
-def _about(event: Event) -> str:
-    content = event.content
-    if event.kind == "reported":
-        return f"steps {content['steps'][0][0]} to {content['steps'][-1][1]}"
-    if event.kind == "started":
-        spent = f"pattern {content['pattern']['epsilon']}, strong {content['strong']['epsilon']}"
-        return f"{content['key'][:12]}, {content['level']}, {content['households']} households; spends {spent}"
-    if event.kind in ("created", "raised"):
-        return f"caps: pattern {content['budget']['pattern']}, strong {content['budget']['strong']}"
-    if event.kind == "calendar":
-        return f"{len(content['steps'])} steps that are never reported"
-    if event.kind == "settled":
-        grid = content["population"]["grid"]
-        return f"{grid['slots']} slots of {grid['minutes']} minutes in {grid['unit']}, {grid['zone']}"
-    return ""
 
 
 def backup(

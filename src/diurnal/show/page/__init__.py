@@ -1,0 +1,11 @@
+"""The page of a stream: one HTML file that opens offline. For everybody, or for the custodian's eyes.
+
+`file` fills the template with `parts`; `content` collects what is public (with `ledger`, the ledger in words) and
+`truth` what is not; `bars` draws without a script; `static/` has the template, style and scripts.
+"""
+
+from __future__ import annotations
+
+from diurnal.show.page.file import custodian_page, public_page
+
+__all__ = ["custodian_page", "public_page"]

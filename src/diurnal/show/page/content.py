@@ -1,0 +1,338 @@
+"""What goes on the page: one dictionary of plain content, of released rows and public facts.
+
+Nothing here asks for a reading or a profile. What a stream keeps is private as a whole (`StreamRecord`), so the few
+public facts of it are taken one by one, in `_facts`, and all of the content passes `public` before it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from diurnal.check.periods import in_words
+from diurnal.curator.curator import Curator
+from diurnal.curator.records import runs
+from diurnal.curator.report import Report
+from diurnal.curator.stream import Stream
+from diurnal.exact import instance
+from diurnal.planning.accuracy import mechanism_names
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import predict
+from diurnal.planning.prediction import SPANS, Row, short
+from diurnal.private import public
+from diurnal.promise.guarantee import Guarantee, Level
+from diurnal.readings.grid import Grid
+from diurnal.readings.panel import Panel, Shape
+from diurnal.show.page.ledger import ledger_content
+
+PROMISED: dict[Level, str] = {
+    "pattern": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household, its "
+    "periodic component, from another.",
+    "strong": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household from "
+    "another, nor what it did differently in any one reported {cycle}.",
+    "cycle": "Whoever sees all these reports can hardly tell what a household did in any one {cycle}.",
+}
+"""What a level promises, in one sentence."""
+
+RESTS = (
+    "Both possibilities have the same households, groups and gaps.",
+    "All readings lie in the declared range.",
+    "Every bound comes from public knowledge.",
+    "Nobody publishes the true totals elsewhere.",
+    "Every plan over these households is in this one store.",
+)
+"""What every promise rests on, in short."""
+
+UNPROTECTED: dict[Level, tuple[str, ...]] = {
+    "pattern": (
+        "How each {cycle} differs from the usual one is published exactly, as a sum.",
+        "Where readings cannot be negative, little more than standby load is protected.",
+        "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
+        "One true total that becomes known undoes the noise of its slot for ever.",
+        "Who is on the roster is not hidden, nor what bounds clip.",
+    ),
+    "strong": (
+        "A change in many {cycle}s together, such as an absence, a new tenant or a way of life, costs that many "
+        "times as much.",
+        "Weekends and seasons are protected one {cycle} at a time.",
+        "What bounds clip of a household is in no stated error.",
+        "Who is on the roster is not hidden.",
+        "Households that change together cost as many times as much.",
+    ),
+    "cycle": (
+        "A usual {cycle} is there in every {cycle}, and is not protected.",
+        "A change in many {cycle}s together costs that many times as much.",
+        "Who is on the roster is not hidden.",
+        "Households that change together cost as many times as much.",
+    ),
+}
+"""What a level does not protect, at no less length."""
+
+LISTED = 480
+"""How many rows the table of the last cycle has, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is public about a stream."""
+
+    plan: Plan
+    """Its plan."""
+    guarantee: Guarantee
+    """Its promise."""
+    names: tuple[str, ...]
+    """Its groups."""
+    sizes: tuple[int, ...]
+    """How many households each has."""
+    std: tuple[tuple[str, ...], ...]
+    """The standard deviation of the noise of a row, by group and slot."""
+    mean_std: tuple[float | None, ...]
+    """That of the mean of a cycle's rows, by group; None where it is not known."""
+    profile: tuple[tuple[Fraction, ...], ...] | None
+    """The noisy profile by group, divided as rows are; in pattern mode only."""
+    rows: tuple[Report, ...]
+    """Every row that was released."""
+
+    @property
+    def grid(self) -> Grid:
+        """What a step is."""
+        return self.plan.grid
+
+    @property
+    def unit(self) -> str:
+        """The unit of a row."""
+        return self.plan.query.unit(self.plan.grid.unit)
+
+    @property
+    def steps(self) -> list[int]:
+        """The released steps, each once."""
+        width = len(self.names) * len(self.plan.query.series)
+        return [row.step for row in self.rows[::width]]
+
+    @property
+    def cycle(self) -> str:
+        """What a cycle is called: a day, a week."""
+        return cycle_word(self.grid)
+
+
+def cycle_word(grid: Grid) -> str:
+    """What a cycle is called where it has a name."""
+    words = in_words(grid.slots, grid.minutes)
+    return words.removeprefix("1 ") if words in ("1 day", "1 week", "1 hour") else "cycle"
+
+
+def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tuple[Facts, dict[str, Any]]:
+    """What is public about a stream, and the content of its page, looked through for anything private."""
+    instance(curator, Curator, "curator", hint="For example Curator.open('city.db').")
+    instance(stream, Stream, "stream", hint="For example curator.streams()[0].")
+    # One look at one store, so that rows, ledger and head are of the same moment.
+    with curator._store.transaction():
+        facts = _facts(curator.stream(stream.plan.hash))
+        ledger = ledger_content(curator)
+    content = {
+        **_about(facts),
+        "short": _short(facts),
+        "epsilons": _epsilons(facts),
+        "sentences": _sentences(facts.guarantee),
+        "prediction": _prediction(facts, open_data),
+        "ledger": ledger,
+        "last": _last_rows(facts),
+        "data": {"series": _series(facts), "profile": _profile(facts)},
+    }
+    return facts, public(content)
+
+
+def _facts(stream: Stream) -> Facts:
+    """The public facts of a stream, taken one by one: its record is private."""
+    record = stream._record()
+    plan, groups = record.plan, record.groups
+    over = {group.name: plan.query.denominator(group.size) for group in groups}
+    profile = None
+    if plan.level == "pattern":
+        profile = tuple(
+            tuple(value / over[name] for value in values) for name, values in stream.noisy_profile.items()
+        )
+    return Facts(
+        plan=plan,
+        guarantee=stream.guarantee,
+        names=tuple(group.name for group in groups),
+        sizes=tuple(group.size for group in groups),
+        std=tuple(tuple(form.std for form in group.forms) for group in groups),
+        mean_std=_mean_std(stream, plan, list(over.values())),
+        profile=profile,
+        rows=tuple(stream.rows()),
+    )
+
+
+def _mean_std(stream: Stream, plan: Plan, over: Sequence[int]) -> tuple[float | None, ...]:
+    """The noise of a cycle's mean; counting queries have several series in one layer, and go without."""
+    if plan.level == "cycle":
+        return (None,) * len(over)
+    return tuple(layers.mean_deviation(1) / q for layers, q in zip(stream._layers, over, strict=True))
+
+
+def _about(facts: Facts) -> dict[str, Any]:
+    """The title, and what is said below it."""
+    plan, grid = facts.plan, facts.grid
+    every = in_words(1, grid.minutes).removeprefix("1 ")
+    whole = plan.query.sentence().replace(" its ", " the ")
+    each = "" if plan.groups is None else " of each group"
+    for_whom = "the whole roster" if plan.groups is None else f"each group of {plan.groups!r}"
+    steps = facts.steps
+    return {
+        "title": f"{plan.channel.capitalize()} every {every}: {whole}{each}",
+        "subtitle": f"Reported is {plan.query.sentence()}, for {for_whom}, every {grid.minutes} minutes of "
+        f"{plan.channel} in {facts.unit}. {covered(grid, steps)}",
+        "level": plan.level,
+        "cycle": facts.cycle,
+        "unit": facts.unit,
+        "facts": _numbers(facts, steps),
+        "plan": plan.hash,
+        "grouped": plan.groups is not None,
+    }
+
+
+def covered(grid: Grid, steps: Sequence[int]) -> str:
+    """The time that reports cover, in a sentence."""
+    if not steps:
+        return "Nothing has been reported yet."
+    first, last = grid.wall(steps[0]), grid.wall(steps[-1])
+    return f"Reports so far go from {day(first)}, {first:%H:%M}, to {day(last)}, {last:%H:%M} ({grid.zone})."
+
+
+def day(moment: datetime) -> str:
+    """A date as a person writes it."""
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
+    plan = facts.plan
+    spread = [float(each) for group in facts.std for each in group]
+    low, high = short(min(spread)), short(max(spread))
+    groups = [["groups", f"{len(facts.names):,}"]] if plan.groups else []
+    return [
+        ["households", f"{sum(facts.sizes):,}"],
+        *groups,
+        [f"reported {facts.cycle}s", f"{len({facts.grid.cycle(step) for step in steps}):,}"],
+        ["rows", f"{len(facts.rows):,}"],
+        [f"noise of a row (std, {facts.unit})", low if low == high else f"{low} to {high}"],
+        ["mechanism", "+".join(mechanism_names(plan))],
+    ]
+
+
+def _short(facts: Facts) -> dict[str, list[str]]:
+    """The promise, what it rests on and what it leaves out, in short."""
+    level, cycle = facts.plan.level, facts.cycle
+    unprotected = UNPROTECTED[level]
+    if level == "strong" and facts.guarantee.history is None:
+        unprotected = (*unprotected, "A change in one {cycle} of the history is not covered.")
+    return {
+        "promised": [PROMISED[level].format(cycle=cycle)],
+        "rests": list(RESTS),
+        "not": [said.format(cycle=cycle) for said in unprotected],
+    }
+
+
+def _epsilons(facts: Facts) -> list[dict[str, str]]:
+    """The numbers of the promise, each with what it is for."""
+    numbers = facts.guarantee.numbers()
+    cycle = f"for any one {facts.cycle}"
+    named = {"epsilon": f"for the usual {facts.cycle}, for ever", "cycle_epsilon": cycle}
+    found = []
+    for name, what in named.items():
+        if numbers[name] is not None:
+            loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
+            delta = f", delta {numbers['delta']}" if loose else ""
+            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": _odds(float(numbers[name]))})
+    return found
+
+
+def _odds(epsilon: float) -> str:
+    """What even odds can become."""
+    share = 100 / (1 + math.exp(-epsilon))
+    places = 0 if share < 99 else 1 if share < 99.9 else 3
+    return f"{share:.{places}f} : {100 - share:.{places}f}"
+
+
+def _sentences(guarantee: Guarantee) -> list[list[str]]:
+    """The guarantee's sentences in its own order, cut where assumptions and limits begin."""
+    kinds = {"Assumed:": "rests", "Not promised:": "not"}
+    parts = groupby(
+        guarantee.sentences(),
+        key=lambda said: next((kind for lead, kind in kinds.items() if said.startswith(lead)), "promised"),
+    )
+    return [[kind, *said] for kind, said in parts]
+
+
+def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:
+    """The predicted error of every mechanism, and of doing without: from the plan and public sizes alone."""
+    plan = facts.plan
+    cycles = len({plan.grid.cycle(step) for step in facts.steps})
+    shape = Shape(group_sizes=facts.sizes, grid=plan.grid, n_cycles=max(1, cycles))
+    found, own = predict(plan, shape, open_data=open_data), "+".join(mechanism_names(plan))
+    beside = {"nothing at all": "beside", "eps_z = 0": "beside"}
+    split = {row.name: "split" for row in found.split}
+    kinds = {**beside, **split, own: "own"}
+    return {
+        "households": found.n_households,
+        "nothing": found.without_data.errors.step,
+        "open": open_data is not None,
+        "rows": [_predicted(row, kinds.get(row.name, "other")) for row in found.rows],
+        "warnings": found.warnings(found.row(own)),
+    }
+
+
+def _predicted(row: Row, kind: str) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "kind": kind,
+        "error": row.errors.step,
+        "totals": [short(getattr(row.errors, name)) for name, _ in SPANS],
+        "bias": "unknown" if row.bias is None else short(row.bias),
+        "promise": row.promise,
+        "note": row.note,
+    }
+
+
+def _last_rows(facts: Facts) -> list[list[str]]:
+    """The rows of the last reported cycle, as they were released."""
+    if not facts.rows:
+        return []
+    cycle = facts.grid.cycle(facts.rows[-1].step)
+    last = [row for row in facts.rows if facts.grid.cycle(row.step) == cycle]
+    return [[row.time, row.group, row.value, row.std] for row in last[-LISTED:]]
+
+
+def _series(facts: Facts) -> dict[str, Any]:
+    """Every released row, series by series: values as they were written, so that a copy of them is the release."""
+    grid, rows = facts.grid, facts.rows
+    width = len(facts.names) * len(facts.plan.query.series)
+    times = [row.time[19:] for row in rows[::width]]
+    at = [0, *(i for i in range(1, len(times)) if times[i] != times[i - 1])] if times else []
+    groups = [group for _ in facts.plan.query.series for group in range(len(facts.names))]
+    return {
+        "names": [row.group for row in rows[:width]],
+        "values": [" ".join(row.value for row in rows[place::width]) for place in range(width if rows else 0)],
+        "groups": groups,
+        "std": [list(each) for each in facts.std],
+        "mean_std": [None if each is None else float(f"{each:.4g}") for each in facts.mean_std],
+        "runs": [[run.start, run.stop - 1] for run in runs(facts.steps)],
+        "offsets": [[i, times[i]] for i in at],
+        "anchor": int((grid.wall(0) - datetime(1970, 1, 1)).total_seconds()),
+        **{name: getattr(grid, name) for name in ("minutes", "slots", "zone")},
+        "unit": facts.unit,
+        "plan": facts.plan.hash,
+        "cycle": facts.cycle,
+    }
+
+
+def _profile(facts: Facts) -> list[list[float]] | None:
+    """The noisy profile by group, where it is public."""
+    if facts.profile is None:
+        return None
+    return [[float(f"{float(value):.7g}") for value in values] for values in facts.profile]

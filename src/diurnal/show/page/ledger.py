@@ -1,0 +1,127 @@
+"""The ledger in words: of every kind of event the public fields and no others.
+
+An event's content may hold digests of private things: of households' names, of what was acknowledged, of what is
+kept. So nothing is shown because it is there: each kind names what it shows, and a kind that nobody has named shows
+nothing. Of events about people there is the kind only, without the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from diurnal.curator.curator import Curator
+from diurnal.curator.ledger import Event
+from diurnal.exact import text
+
+PEOPLE = {
+    "erased": "A household was erased from a plan.",
+    "forgotten": "A household was forgotten.",
+    "moved out": "A household of a plan moved out.",
+    "tenancy": "A tenancy changed.",
+}
+"""Events about people: what they are, and nothing else."""
+
+
+def ledger_content(curator: Curator) -> dict[str, Any]:
+    """The ledger's events in words, its head, and what is spent of both budgets."""
+    status = curator.status()
+    # The status as a whole is the operator's; the caps and what is spent of them are in every head.
+    budgets = [
+        {
+            "name": name,
+            "spent": text(spent),
+            "allowed": text(allowed),
+            "left": text(max(allowed - spent, Fraction(0))),
+        }
+        for name, (spent, allowed) in (("pattern", status.pattern), ("one cycle", status.strong))
+    ]
+    return {"head": curator.head, "budgets": budgets, "events": list(lines(curator.ledger()))}
+
+
+def lines(events: Sequence[Event]) -> Iterator[list[str]]:
+    """A line for each event, one for reports that follow each other: number, time, words, what was spent."""
+    for reported, some in groupby(events, key=lambda event: event.kind == "reported"):
+        if reported:
+            yield _batches(list(some))
+        else:
+            yield from map(_line, some)
+
+
+def _line(event: Event) -> list[str]:
+    time = "not shown" if event.kind in PEOPLE else _moment(event.time)
+    say = WORDS.get(event.kind)
+    words = PEOPLE.get(event.kind, "Something else was decided.") if say is None else say(event.content)
+    return [f"{event.number}", time, words, _spent(event.content) if event.kind == "started" else ""]
+
+
+def _batches(events: Sequence[Event]) -> list[str]:
+    first, last = events[0], events[-1]
+    number = f"{first.number}" if first is last else f"{first.number} to {last.number}"
+    plans = sorted({int(event.content["plan"]) for event in events})
+    words = [_batch(plan, [event.content for event in events if event.content["plan"] == plan]) for plan in plans]
+    moments = list(dict.fromkeys([_moment(first.time), _moment(last.time)]))
+    return [number, " to ".join(moments), " ".join(words), ""]
+
+
+def _batch(plan: int, contents: Sequence[Mapping[str, Any]]) -> str:
+    spans = [span for content in contents for span in content["steps"]]
+    first, last = min(span[0] for span in spans), max(span[1] for span in spans)
+    count = sum(span[1] - span[0] + 1 for span in spans)
+    gaps = "" if count == last - first + 1 else f" ({count:,} of them)"
+    batches = "1 batch" if len(contents) == 1 else f"{len(contents):,} batches"
+    rows = sum(int(content["rows"]) for content in contents)
+    return f"Plan {plan} reported: steps {first} to {last}{gaps}, {batches}, {rows:,} rows."
+
+
+def _moment(time: str) -> str:
+    """To the minute: the machine's clock is told in UTC."""
+    return f"{time[:10]} {time[11:16]} UTC"
+
+
+def _caps(content: Mapping[str, Any]) -> str:
+    budget = content["budget"]
+    delta = "" if budget.get("delta") is None else f", at delta {budget['delta']}"
+    return f"epsilon {budget['pattern']} for the pattern, {budget['strong']} for one cycle{delta}"
+
+
+def _settled(content: Mapping[str, Any]) -> str:
+    found = content["population"]
+    grid, (low, high) = found["grid"], found["domain"]
+    return (
+        f"The population was settled: {found['channel']}, {grid['slots']} slots of {grid['minutes']} minutes, "
+        f"{grid['zone']}; a reading is from {low} to {high} {grid['unit']}."
+    )
+
+
+def _started(content: Mapping[str, Any]) -> str:
+    return (
+        f"Plan {content['plan']} ({content['key'][:12]}) was started: level {content['level']}, "
+        f"{content['households']:,} households, reports from step {content['first_step']} on."
+    )
+
+
+def _spent(content: Mapping[str, Any]) -> str:
+    names = {"pattern": "pattern", "strong": "one cycle"}
+    return ", ".join(f"{name} {_loss(content[kind])}" for kind, name in names.items() if _loss(content[kind]))
+
+
+def _loss(loss: Mapping[str, str]) -> str:
+    parts = [f"{lead}{loss[name]}" for name, lead in (("epsilon", ""), ("zcdp", "zCDP ")) if loss[name] != "0"]
+    return " + ".join(parts)
+
+
+WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "created": lambda content: f"The store was made; every household may lose {_caps(content)}.",
+    "settled": _settled,
+    "calendar": lambda content: f"{len(content['steps']):,} steps were closed: their totals are public.",
+    "started": _started,
+    "stopped": lambda content: (
+        f"Plan {content['plan']} was stopped; it reports nothing from step {content['step']} on."
+    ),
+    "raised": lambda content: f"The caps were raised: {_caps(content)}.",
+    "fenced": lambda content: "The store was restored from a backup, behind a fence.",
+}
+"""What is said of an event, by its kind."""

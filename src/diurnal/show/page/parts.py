@@ -1,0 +1,226 @@
+"""The page's parts as HTML, from plain content. Every text is escaped here, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from diurnal.planning.prediction import short
+from diurnal.show.page.bars import bars, table
+
+HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": "What this does not protect"}
+"""The three things that are never said apart."""
+
+WHOLE = {**HEADINGS, "promised": "What is promised, and what a change costs"}
+"""The same over the sentences as they are signed, among which is what a change in the history costs."""
+
+NOISE = {
+    "pattern": "The noise of a slot is the same in every {cycle}: it does not average out.",
+    "strong": "A part of the noise is the same in every {cycle}, and a part is fresh: only that averages out.",
+    "cycle": "The noise is fresh in every {cycle}.",
+}
+"""How the noise of a level comes again."""
+
+PRIVATE = "<strong>PRIVATE: for the custodian&rsquo;s eyes. Do not publish.</strong>"
+"""The mark of the custodian's page."""
+
+
+@cache
+def static(name: str) -> str:
+    """A file of the page's own."""
+    return files("diurnal.show.page").joinpath("static", *name.split("/")).read_text(encoding="utf-8")
+
+
+def _filled(name: str, **values: str) -> str:
+    """A part with its places filled in; the values are HTML."""
+    return Template(static(f"parts/{name}.html")).substitute(values)
+
+
+def _items(sentences: Iterable[str]) -> str:
+    return "".join(f"<li>{escape(said)}</li>" for said in sentences)
+
+
+def _fact(name: str, value: str) -> str:
+    return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def head(content: Mapping[str, Any]) -> str:
+    """The title, what is reported, and its numbers."""
+    facts = "".join(_fact(name, value) for name, value in content["facts"])
+    said = {name: escape(content[name]) for name in ("level", "title", "subtitle")}
+    return _filled("head", facts=facts, **said)
+
+
+def short_promise(content: Mapping[str, Any]) -> str:
+    """The promise, what it rests on and what it leaves out, side by side and of the same weight."""
+    numbers = "".join(
+        f'<p class="epsilon"><b>ε = {escape(each["value"])}</b> {escape(each["what"])}: even odds become at most '
+        f"{escape(each['odds'])}.</p>"
+        for each in content["epsilons"]
+    )
+    cards = [
+        f'<div class="card {kind}"><h3>{heading}</h3><ul>{_items(content["short"][kind])}</ul>'
+        f"{numbers if kind == 'promised' else ''}</div>"
+        for kind, heading in HEADINGS.items()
+    ]
+    return _filled("promise", cards="".join(cards), count=str(sum(len(part) - 1 for part in content["sentences"])))
+
+
+def chart(content: Mapping[str, Any], *, truth: bool) -> str:
+    """The released series: the chart, what works it, and what is drawn."""
+    series, cycle = content["data"]["series"], escape(content["cycle"])
+    if not series["values"]:
+        return '<p class="empty">Nothing has been reported yet: there is nothing to draw.</p>'
+    known = (
+        "" if content["level"] == "cycle" else "; the band is two standard deviations of the noise of such a mean"
+    )
+    return _filled(
+        "chart",
+        selector=_selector(series["names"]),
+        truth='<li><i class="key true"></i>the truth, private</li>' if truth else "",
+        cycle=cycle,
+        mean_note=f"{known}.",
+        noise_note=NOISE[content["level"]].format(cycle=cycle),
+    )
+
+
+def _selector(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return ""
+    options = "".join(f'<option value="{place}">{escape(name)}</option>' for place, name in enumerate(names))
+    return f'<label class="choose">Series <select id="choose">{options}</select></label>'
+
+
+def profile(content: Mapping[str, Any]) -> str:
+    """The noisy profile, where it is public."""
+    found = content["data"]["profile"]
+    if found is None:
+        return ""
+    summary = f"from {short(min(found[0]))} to {short(max(found[0]))} {escape(content['unit'])}"
+    return _filled("profile", cycle=escape(content["cycle"]), summary=summary)
+
+
+def prediction(content: Mapping[str, Any]) -> str:
+    """Predicted error by mechanism as bars on a log scale, with nothing at all beside them."""
+    found, unit = content["prediction"], escape(content["unit"])
+    names = ["mechanism", f"report ({content['unit']})", "day", "30 days", "year", "bias", "promise", "note"]
+    lines = [
+        [row["name"], short(row["error"]), *row["totals"], row["bias"], row["promise"], row["note"]]
+        for row in found["rows"]
+    ]
+    warned = "".join(f'<p class="warning">Mind: {escape(warning)}.</p>' for warning in found["warnings"])
+    return _filled(
+        "errors",
+        unit=unit,
+        households=f"{found['households']:,}",
+        source="" if found["open"] else " No open data was given, so what bounds clip is not in it.",
+        warnings=warned,
+        table=table(names, lines, numbers=range(1, 6), caption="Predicted errors of a report and of totals"),
+        **bars(found["rows"], found["nothing"], unit),
+    )
+
+
+def sentences(content: Mapping[str, Any]) -> str:
+    """The guarantee whole: its sentences, numbered through, in three boxes of the same weight."""
+    boxes, number = [], 1
+    for kind, *said in content["sentences"]:
+        items = "".join(f"<li>{_sentence(each)}</li>" for each in said)
+        boxes.append(f'<div class="card {kind}"><h3>{WHOLE[kind]}</h3><ol start="{number}">{items}</ol></div>')
+        number += len(said)
+    return f'<div class="whole">{"".join(boxes)}</div>'
+
+
+def _sentence(said: str) -> str:
+    for lead in ("Assumed:", "Not promised:"):
+        if said.startswith(lead):
+            return f'<span class="lead">{lead}</span>{escape(said.removeprefix(lead))}'
+    return escape(said)
+
+
+def ledger(content: Mapping[str, Any]) -> str:
+    """What was decided and spent, and where the ledger stands."""
+    found = content["ledger"]
+    names = ["no.", "time", "what", "spent (ε)"]
+    return _filled(
+        "ledger",
+        budgets="".join(_budget(each) for each in found["budgets"]),
+        events=table(names, found["events"], caption="Events of the ledger", unbroken=(0, 1)),
+        head=escape(found["head"]),
+    )
+
+
+def _budget(each: Mapping[str, str]) -> str:
+    spent, allowed, left = (escape(each[name]) for name in ("spent", "allowed", "left"))
+    share = round(min(100.0, 100 * float(Fraction(each["spent"]) / Fraction(each["allowed"]))), 2)
+    return (
+        f'<div class="budget"><h3>{escape(each["name"].capitalize())}</h3><p><b>{spent}</b> of {allowed} spent, '
+        f'{left} left</p><span class="meter" aria-hidden="true"><i style="width:{share}%"></i></span></div>'
+    )
+
+
+def use(content: Mapping[str, Any]) -> str:
+    """How to read the rows, what to do with them, and the last of them as a table."""
+    cycle, rows = escape(content["cycle"]), content["last"]
+    total = "<li>What the whole roster uses follows from its groups, for free: their noise is independent.</li>"
+    names = ["time", "series", f"value ({content['unit']})", "std"]
+    last = table(
+        names, rows, numbers=(2, 3), unbroken=(0,), caption=f"Rows of the last reported {content['cycle']}"
+    )
+    return _filled(
+        "use",
+        unit=escape(content["unit"]),
+        cycle=cycle,
+        total=total if content["grouped"] else "",
+        disabled="" if rows else " disabled",
+        last=f"<details><summary>The last {cycle} as a table</summary>{last}</details>" if rows else "",
+    )
+
+
+def realised(content: Mapping[str, Any], more: Mapping[str, Any]) -> str:
+    """How far reports are from the truth, for the custodian."""
+    names, errors = content["data"]["series"]["names"], more["errors"]
+    measures = next((list(each) for each in errors if each), [])
+    if not measures:
+        return _filled("realised", found='<p class="empty">Nothing to compare yet.</p>')
+    if len(names) == 1:
+        facts = "".join(_fact(measure, errors[0][measure]) for measure in measures)
+        return _filled("realised", found=f'<dl class="facts">{facts}</dl>')
+    lines = [[name, *(each.get(what, "") for what in measures)] for name, each in zip(names, errors, strict=True)]
+    right = range(1, len(measures) + 1)
+    found = table(["series", *measures], lines, numbers=right, unbroken=(0,), caption="Realised error by series")
+    return _filled("realised", found=found)
+
+
+def check(more: Mapping[str, Any]) -> str:
+    """What the check found, for the custodian."""
+    found = more["check"]
+    if found is None:
+        return ""
+    lag = found["rhythm"]
+    return _filled(
+        "check",
+        **{name: escape(found[name]) for name in ("period", "words", "since")},
+        **{name: f"{found[name]:.3f}" for name in ("median", "largest")},
+        limit=f"{found['limit']:g}",
+        pairs=f"{found['pairs']:,}",
+        near=f"{found['means'][0]:.2f}",
+        rhythm="" if lag is None else f" Dots: every {lag} cycles, where a longer rhythm shows.",
+        sentences=_items(found["sentences"]),
+    )
+
+
+def banner() -> str:
+    """What nobody can overlook."""
+    return static("parts/banner.html")
+
+
+def foot(content: Mapping[str, Any], *, private: bool) -> str:
+    """Under which plan, and for whom."""
+    return _filled(
+        "foot", plan=escape(content["plan"]), mark=PRIVATE if private else "Released and public values only."
+    )

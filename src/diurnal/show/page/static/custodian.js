@@ -1,0 +1,109 @@
+"use strict";
+// The custodian's charts of what the check found.
+(() => {
+  const { by, more, chart, axis, valueAxis, line, colour, scheme } = diurnal;
+  const found = more.check;
+  if (!found) return;
+  const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const scale = found.heat.scale.map(rgb);
+
+  function shade(share) {
+    const at = ((share + 1) / 2) * (scale.length - 1), low = Math.min(Math.floor(at), scale.length - 2);
+    return scale[low].map((each, i) => Math.round(each + (scale[low + 1][i] - each) * (at - low)));
+  }
+
+  const { size, each, reach } = found.heat;
+  const cells = new Int8Array(Uint8Array.from(atob(found.heat.cells), (letter) => letter.charCodeAt(0)).buffer);
+
+  function painted() {
+    const image = new ImageData(size, size);
+    cells.forEach((cell, i) => { if (cell !== -128) image.data.set([...shade(cell / 127), 255], 4 * i); });
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [size, size];
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  const EDGE = { left: 44, bottom: 58, top: 6, right: 6 };
+  const picture = painted(), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  let side = 0;
+
+  function ticks(space) {
+    const wanted = Math.max(2, Math.floor(space / 70)), all = size * each;
+    const step = [1, 2, 5, 7, 10, 14, 20, 28, 30, 50, 100, 200, 500, 1000].find((s) => all / s <= wanted) || all;
+    return Array.from({ length: Math.floor((all - 1) / step) + 1 }, (_, i) => i * step);
+  }
+
+  function drawHeat() {
+    const width = by("heat").clientWidth, ratio = devicePixelRatio || 1;
+    side = width - EDGE.left - EDGE.right;
+    const height = side + EDGE.top + EDGE.bottom, left = EDGE.left;
+    [canvas.width, canvas.height] = [width * ratio, height * ratio];
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(picture, left, EDGE.top, side, side);
+    pen.fillStyle = colour("soft");
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    for (const tick of ticks(side)) {
+      const at = ((tick + 0.5) / (size * each)) * side;
+      pen.textAlign = "right";
+      pen.fillText(String(tick), left - 6, EDGE.top + at);
+      pen.textAlign = "center";
+      pen.fillText(String(tick), left + at, EDGE.top + side + 12);
+    }
+    bar(left, EDGE.top + side + 28);
+  }
+
+  function bar(left, top) {
+    const ramp = pen.createLinearGradient(left, 0, left + side, 0);
+    found.heat.scale.forEach((hex, i) => ramp.addColorStop(i / (scale.length - 1), hex));
+    pen.fillStyle = ramp;
+    pen.fillRect(left, top, side, 9);
+    pen.fillStyle = colour("soft");
+    for (const share of [-1, 0, 1]) {
+      pen.textAlign = share < 0 ? "left" : share > 0 ? "right" : "center";
+      pen.fillText((share * reach).toFixed(1), left + ((share + 1) / 2) * side, top + 20);
+    }
+  }
+
+  by("heat").append(canvas);
+  drawHeat();
+  new ResizeObserver(drawHeat).observe(by("heat"));
+  scheme.addEventListener("change", drawHeat);
+  canvas.addEventListener("mousemove", (event) => {
+    const at = [event.offsetX - EDGE.left, event.offsetY - EDGE.top].map((v) => Math.floor((v / side) * size));
+    const inside = at.every((v) => v >= 0 && v < size), cell = inside ? cells[at[1] * size + at[0]] : -128;
+    by("heat-readout").textContent = cell === -128 ? "" : `cycles ${at[1] * each} and ${at[0] * each}: correlation ${((cell / 127) * reach).toFixed(2)}`;
+  });
+
+  function upright(u, at, dash, tone) {
+    const x = u.valToPos(at, "x", true), { top, height } = u.bbox;
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.strokeStyle = tone;
+    u.ctx.lineWidth = 1.5 * devicePixelRatio;
+    u.ctx.setLineDash(dash.map((v) => v * devicePixelRatio));
+    u.ctx.moveTo(x, top);
+    u.ctx.lineTo(x, top + height);
+    u.ctx.stroke();
+    u.ctx.restore();
+  }
+
+  chart("sizes", () => [{
+    scales: { x: { time: false, range: [0, Math.min(1, 1.4 * Math.max(found.limit, found.largest))] }, y: { range: (u, low, high) => [0, 1.1 * high || 1] } },
+    axes: [axis({ label: "size of the correlation |c|", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), valueAxis({ label: "pairs (%)", labelSize: 18, labelFont: "12px system-ui, sans-serif" })],
+    series: [{}, { fill: colour("bar"), stroke: colour("sheet"), width: 0.5, points: { show: false }, paths: uPlot.paths.bars({ size: [1, 100], align: 1, gap: 0 }) }],
+    cursor: { show: false },
+    hooks: { draw: [(u) => { upright(u, found.median, [], colour("ink")); upright(u, found.limit, [5, 4], colour("mark")); }] },
+  }, [found.histogram.edges.slice(0, -1), found.histogram.percent]]);
+
+  const beat = (lag) => found.rhythm && lag % found.rhythm === 0 && lag <= 8 * found.rhythm;
+  chart("lags", () => [{
+    scales: { x: { time: false, range: [0, found.lags[found.lags.length - 1] + 1] } },
+    axes: [axis({ label: "cycles apart", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), valueAxis({ label: "mean c", labelSize: 18, labelFont: "12px system-ui, sans-serif" })],
+    series: [{}, line({ width: 1.4 }), { stroke: colour("mark"), width: 0, paths: () => null, points: { show: true, size: 7, fill: colour("mark") } }],
+    cursor: { show: false },
+  }, [found.lags, found.means, found.means.map((mean, i) => (beat(found.lags[i]) ? mean : null))]]);
+})();

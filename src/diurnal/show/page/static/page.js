@@ -1,0 +1,312 @@
+"use strict";
+// The charts of the page and what works them. Values come as the text that was released, so that the file that is
+// downloaded holds exactly that; numbers are made of them for drawing only.
+const diurnal = (() => {
+  const by = (id) => document.getElementById(id);
+  const part = (id) => (by(id) ? JSON.parse(by(id).textContent) : null);
+  const data = part("data"), more = part("more"), series = data.series;
+  const STEP = 60 * series.minutes, DAY = 86400;
+  const charts = [];
+
+  // Words and colours.
+  const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+  const says = (value) => (value == null ? "none" : number.format(value));
+  const moments = new Intl.DateTimeFormat("en-GB", {
+    timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+  });
+  const moment = (seconds) => moments.format(new Date(1000 * seconds));
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const font = "12px system-ui, sans-serif";
+
+  // Rows: a moment on the wall clock for each, and an empty one where steps are left out, so that lines break there.
+  const wall = (step) => series.anchor + step * STEP;
+  const rows = { steps: [], times: [], places: [] };
+  series.runs.forEach(([first, last], run) => {
+    for (let step = first; step <= last; step++) {
+      rows.places.push(rows.steps.length);
+      rows.steps.push(step);
+      rows.times.push(wall(step));
+    }
+    if (run + 1 < series.runs.length) { rows.places.push(-1); rows.times.push(wall(last + 1)); }
+  });
+  const ends = [rows.times[0], rows.times[rows.times.length - 1] + STEP];
+  const texts = (place) => series.values[place].split(" ");
+  const numbers = (place) => texts(place).map(Number);
+  const std = (place) => series.std[series.groups[place]].map(Number);
+
+  function columns(place) {
+    const values = numbers(place), noise = std(place);
+    const truth = more && more.overlay ? more.overlay.values[place].split(" ").map((v) => (v === "-" ? null : Number(v))) : null;
+    const at = (make) => rows.places.map((row) => (row < 0 ? null : make(row)));
+    const reach = (row) => 2 * noise[rows.steps[row] % series.slots];
+    return [
+      rows.times, at((row) => values[row] - reach(row)), at((row) => values[row] + reach(row)), at((row) => values[row]),
+      ...(truth ? [at((row) => truth[row])] : []),
+    ];
+  }
+
+  function means(place) {
+    const values = numbers(place), sums = new Map();
+    rows.steps.forEach((step, row) => {
+      const cycle = Math.floor(step / series.slots), sum = sums.get(cycle) || [0, 0];
+      sums.set(cycle, [sum[0] + values[row], sum[1] + 1]);
+    });
+    const whole = [...sums].filter(([, [, count]]) => count === series.slots);
+    const noise = series.mean_std[series.groups[place]];
+    const mean = whole.map(([, [sum]]) => sum / series.slots), reach = noise == null ? 0 : 2 * noise;
+    const times = whole.map(([cycle]) => wall((cycle + 0.5) * series.slots));
+    return [times, mean.map((m) => m - reach), mean.map((m) => m + reach), mean];
+  }
+
+  // Charts: made anew when the colours change, resized with their boxes.
+  const axis = (options) => ({
+    stroke: colour("soft"), font, grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 5 }, ...options,
+  });
+  const none = [null, null, null, null, null, null, 1];
+  const timeAxis = () => axis({
+    space: 70,
+    values: [
+      [365 * DAY, "{YYYY}", ...none], [28 * DAY, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+      [DAY, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+      [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+    ],
+  });
+  const valueAxis = (options) => axis({
+    size: (u, values) => (values ? 14 + 7 * Math.max(...values.map((v) => v.length), 3) : 40),
+    values: (u, splits) => splits.map((v) => (v == null ? "" : number.format(v))), ...options,
+  });
+  // From zero where nothing is below it: lengths are then as large as what they stand for.
+  const fromZero = (u, low, high) => {
+    if (low == null) return [0, 1];
+    const pad = 0.06 * (high - Math.min(low, 0) || 1);
+    return [low < 0 ? low - pad : 0, high + pad];
+  };
+  const padded = (low, high) => { const pad = 0.12 * (high - low || Math.abs(high) || 1); return [low - pad, high + pad]; };
+  const hidden = { stroke: "transparent", width: 0, points: { show: false } };
+  const line = (options) => ({ stroke: colour("line"), width: 1.6, points: { show: false }, ...options });
+  const banded = () => [{ series: [2, 1], fill: colour("band") }];
+
+  function chart(id, make) {
+    const box = by(id);
+    if (!box) return null;
+    const one = { box, make, plot: null };
+    charts.push(one);
+    build(one);
+    new ResizeObserver(() => {
+      const width = box.clientWidth, height = box.clientHeight;
+      if (one.plot && width && (one.plot.width !== width || one.plot.height !== height)) one.plot.setSize({ width, height });
+    }).observe(box);
+    return one;
+  }
+
+  function build(one) {
+    const [options, columns] = one.make(one.plot);
+    const whole = {
+      width: one.box.clientWidth || 600, height: one.box.clientHeight || 240, legend: { show: false },
+      tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC"), ...options,
+    };
+    if (one.plot) one.plot.destroy();
+    one.plot = new uPlot(whole, columns, one.box);
+  }
+
+  // The released series, and the overview that shows where it is.
+  const state = { place: 0, from: 0, to: 0 };
+  let main = null, overview = null, said = 0;
+
+  function show(from, to) {
+    const least = 4 * STEP, width = Math.min(Math.max(to - from, least), ends[1] - ends[0]);
+    const start = Math.min(Math.max(from, ends[0]), ends[1] - width);
+    main.plot.setScale("x", { min: start, max: start + width });
+  }
+
+  const whole = () => show(...ends);
+
+  function moved(u) {
+    const { min, max } = u.scales.x;
+    if (min == null) return;
+    [state.from, state.to] = [min, max];
+    for (const button of document.querySelectorAll("[data-range]")) {
+      const days = Number(button.dataset.range), width = max - min;
+      const pressed = days ? Math.abs(width - days * DAY) < STEP && width < ends[1] - ends[0] : width >= ends[1] - ends[0] - 1;
+      button.setAttribute("aria-pressed", String(pressed));
+    }
+    framed();
+    clearTimeout(said);
+    said = setTimeout(announce, 150);
+  }
+
+  function framed() {
+    if (!overview || !overview.plot || !overview.plot.scales.x || overview.plot.scales.x.min == null) return;
+    const u = overview.plot, left = u.valToPos(state.from, "x"), right = u.valToPos(state.to, "x");
+    u.setSelect({ left, width: Math.max(right - left, 2), top: 0, height: u.over.clientHeight }, false);
+  }
+
+  function announce() {
+    const values = main.plot.data[3].filter((v, i) => v != null && rows.times[i] >= state.from && rows.times[i] <= state.to);
+    const name = series.names.length > 1 ? `${series.names[state.place]}: ` : "";
+    if (!values.length) { by("shown").textContent = `${name}${name ? "nothing" : "Nothing"} was reported in this range.`; return; }
+    const sum = values.reduce((a, b) => a + b, 0);
+    const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
+    by("shown").textContent = `${name}${name ? "shown" : "Shown"} are ${values.length.toLocaleString("en")} reports from ${moment(Math.max(state.from, ends[0]))} to ` +
+      `${moment(Math.min(state.to, ends[1]))}: lowest ${says(low)}, mean ${says(sum / values.length)}, highest ${says(high)} ${series.unit}.`;
+  }
+
+  function read(u) {
+    const i = u.cursor.idx;
+    if (i == null || u.data[3][i] == null) { by("readout").textContent = ""; return; }
+    const truth = u.data[4] && u.data[4][i] != null ? `, truly ${says(u.data[4][i])}` : "";
+    by("readout").textContent = `${moment(u.data[0][i])}: ${says(u.data[3][i])} ${series.unit}, ` +
+      `by noise between ${says(u.data[1][i])} and ${says(u.data[2][i])}${truth}`;
+  }
+
+  function drawSeries() {
+    const truth = more && more.overlay;
+    return [{
+      scales: { x: { time: true, auto: false, min: state.from, max: state.to }, y: { range: fromZero } },
+      axes: [timeAxis(), valueAxis({ label: series.unit, labelSize: 18, labelFont: font })],
+      series: [{}, hidden, hidden, line(), ...(truth ? [line({ stroke: colour("mark"), width: 1.4, dash: [6, 4] })] : [])],
+      bands: banded(),
+      cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: true }, bind: { dblclick: () => () => whole() } },
+      hooks: { setScale: [(u, key) => { if (key === "x") moved(u); }], setCursor: [read] },
+    }, columns(state.place)];
+  }
+
+  function drawOverview() {
+    const found = means(state.place);
+    return [{
+      scales: { x: { time: true, range: ends }, y: { range: (u, low, high) => (low == null ? [0, 1] : padded(low, high)) } },
+      axes: [timeAxis(), valueAxis({ space: 18 })],
+      series: [{}, hidden, hidden, line({ width: 1.4, points: { show: found[0].length < 40, size: 4 } })],
+      bands: banded(),
+      cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => whole() } },
+      hooks: {
+        ready: [framed], setSize: [framed],
+        setSelect: [(u) => {
+          if (u.select.width < 3) { framed(); return; }
+          show(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+        }],
+      },
+    }, found];
+  }
+
+  function move(how) {
+    const { from, to } = state, width = to - from, middle = (from + to) / 2;
+    const moves = {
+      earlier: () => show(from - width / 2, to - width / 2), later: () => show(from + width / 2, to + width / 2),
+      in: () => show(middle - width / 4, middle + width / 4), out: () => show(middle - width, middle + width),
+      first: () => show(ends[0], ends[0] + width), last: () => show(ends[1] - width, ends[1]), reset: whole,
+    };
+    moves[how]();
+  }
+
+  const KEYS = { ArrowLeft: "earlier", ArrowRight: "later", "+": "in", "=": "in", "-": "out", Home: "first", End: "last", 0: "reset", Escape: "reset" };
+
+  function swipe(box) {
+    let start = null;
+    box.addEventListener("pointerdown", (event) => { if (event.pointerType === "touch") start = { x: event.clientX, ...state }; });
+    box.addEventListener("pointermove", (event) => {
+      if (!start || event.pointerType !== "touch") return;
+      const shift = ((start.x - event.clientX) / box.clientWidth) * (start.to - start.from);
+      show(start.from + shift, start.to + shift);
+    });
+    for (const end of ["pointerup", "pointercancel"]) box.addEventListener(end, () => { start = null; });
+  }
+
+  function work() {
+    for (const button of document.querySelectorAll("[data-range]")) {
+      button.addEventListener("click", () => {
+        const days = Number(button.dataset.range);
+        if (days) show(state.to - days * DAY, state.to); else whole();
+      });
+    }
+    for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => move(button.dataset.move));
+    by("series").addEventListener("keydown", (event) => {
+      if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      move(KEYS[event.key]);
+    });
+    swipe(by("series"));
+    if (by("choose")) by("choose").addEventListener("change", (event) => choose(Number(event.target.value)));
+  }
+
+  function choose(place) {
+    state.place = place;
+    const { from, to } = state;
+    main.plot.setData(columns(place), false);
+    show(from, to);
+    if (overview) build(overview);
+    const drawn = charts.find((one) => one.box.id === "profile");
+    if (drawn) build(drawn);
+    announce();
+  }
+
+  function start() {
+    if (!series.values.length) return;
+    [state.from, state.to] = [Math.max(ends[0], ends[1] - 7 * DAY), ends[1]];
+    main = chart("series", drawSeries);
+    if (means(0)[0].length > 1) overview = chart("overview", drawOverview); else by("overview-box").remove();
+    work();
+    framed();
+    announce();
+  }
+
+  // The noisy profile, where it is public.
+  const clock = (slot) => {
+    const words = moment(wall(slot)), time = words.slice(-5);
+    if (series.slots * STEP <= DAY) return time;
+    return series.slots * STEP === 7 * DAY ? `${words.slice(0, 3)} ${time}` : `day ${1 + Math.floor((slot * STEP) / DAY)} ${time}`;
+  };
+
+  function drawProfile() {
+    const group = series.groups[state.place] || 0, values = data.profile[group], noise = series.std[group].map(Number);
+    const slots = values.map((_, slot) => slot), hours = Math.max(1, Math.round((series.slots * STEP) / 3600 / 8)) * 3600;
+    return [{
+      scales: { x: { time: false, range: [0, Math.max(series.slots - 1, 1)] }, y: { range: fromZero } },
+      axes: [
+        axis({ space: 60, incrs: [1, hours / STEP, (2 * hours) / STEP].filter((v) => Number.isInteger(v)), values: (u, splits) => splits.map((v) => (Number.isInteger(v) ? clock(v) : "")) }),
+        valueAxis({ label: series.unit, labelSize: 18, labelFont: font }),
+      ],
+      series: [{}, hidden, hidden, line({ width: 2 })],
+      bands: banded(),
+      cursor: { y: false, drag: { x: false, y: false } },
+      hooks: { setCursor: [(u) => {
+        const i = u.cursor.idx;
+        by("profile-readout").textContent = i == null ? "" : `${clock(i)}: ${says(values[i])} ${series.unit}, noise ± ${says(2 * noise[i])}`;
+      }] },
+    }, [slots, values.map((v, i) => v - 2 * noise[i]), values.map((v, i) => v + 2 * noise[i]), values]];
+  }
+
+  // The rows as a file, word for word as they were released.
+  const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+  function csv() {
+    const lines = ["step,time,group,value,unit,std,plan"], values = series.values.map((_, place) => texts(place));
+    const names = series.names.map(quoted), unit = quoted(series.unit);
+    let next = 0, offset = "";
+    rows.steps.forEach((step, row) => {
+      if (next < series.offsets.length && series.offsets[next][0] === row) offset = series.offsets[next++][1];
+      const time = new Date(1000 * wall(step)).toISOString().slice(0, 19) + offset;
+      names.forEach((name, place) => {
+        const noise = series.std[series.groups[place]][step % series.slots];
+        lines.push(`${step},${time},${name},${values[place][row]},${unit},${noise},${series.plan}`);
+      });
+    });
+    return `${lines.join("\r\n")}\r\n`;
+  }
+
+  function download() {
+    const link = document.createElement("a"), address = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+    link.href = address;
+    link.download = `reports-${series.plan.slice(0, 12)}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+    by("downloaded").textContent = `${(rows.steps.length * series.names.length).toLocaleString("en")} rows were written.`;
+  }
+
+  start();
+  if (data.profile) chart("profile", drawProfile);
+  by("download").addEventListener("click", download);
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", () => { charts.forEach(build); framed(); });
+  return { by, more, chart, charts, axis, valueAxis, line, colour, says, state, scheme, csv };
+})();
