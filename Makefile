@@ -3,20 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check bench power kill clean
+.PHONY: help demo test check docs bench power kill pictures browser clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
 	@echo "make test    every test"
 	@echo "make check   style, types and the one-way rule"
+	@echo "make docs    the docs site, strictly, in site/"
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
+	@echo "make pictures  the page and the command line as pictures; writes docs/images"
 
 demo: $(VENV)/core
 	$(BIN)/diurnal demo
 
-test: $(VENV)/dev
+test: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/dev
@@ -24,6 +26,9 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/dev
+	$(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks
@@ -33,6 +38,14 @@ power: $(VENV)/dev
 
 kill: $(VENV)/dev
 	$(BIN)/python -m benchmarks.kill
+
+pictures: $(VENV)/dev browser
+	$(BIN)/python tools/pictures.py
+
+# Tests of pages run in a real browser; without one they are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+		|| echo "There is no chromium, and it cannot be installed here: tests in a browser will be skipped."
 
 clean:
 	rm -rf $(VENV)

@@ -17,7 +17,7 @@ The way through the house, each room knowing only the ones before it:
     study      beside the way: the paper as it is printed
                diurnal.study.paper
 
-Example:
+Examples:
     >>> import diurnal as dn
     >>> from diurnal.study.town import Town
     >>> panel = Town(homes=40, days=20).panel()

@@ -76,7 +76,7 @@ def test_every_test_states_a_fact(path):
             assert ast.get_docstring(node), f"{path.name}: {node.name}"
 
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)

@@ -73,6 +73,23 @@ def test_the_body_is_not_the_reference_alone(elsewhere):
     assert missed < gap / 2
 
 
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+def test_more_epsilon_is_never_predicted_to_be_worse(elsewhere, level):
+    """Radii are chosen by the very error that is predicted, so it falls as epsilon grows."""
+    errors = []
+    for epsilon in ("0.2", "0.5", "1", "1.5", "2", "5"):
+        plan = dn.informed(draft(elsewhere, level=level, epsilon=epsilon), shape(elsewhere), open_data=elsewhere)
+        chosen = dn.choose(plan, shape(elsewhere), open_data=elsewhere)
+        errors.append(dn.predict(chosen, shape(elsewhere), open_data=elsewhere).mechanisms[0].errors.step)
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_an_epsilon_of_its_own_for_a_cycle_is_no_hindrance(elsewhere):
+    """A strong plan with another cycle_epsilon gets its bounds too."""
+    plan = dn.informed(draft(elsewhere, cycle_epsilon="3"), shape(elsewhere), open_data=elsewhere)
+    assert (plan.cycle_epsilon, plan.level) == (3, "strong")
+
+
 def test_counting_needs_no_bounds(elsewhere):
     """A plan at level cycle is left as it is."""
     plan = draft(elsewhere, query=dn.Share(above=500), level="cycle", history=0)

@@ -70,11 +70,10 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
     helps = run("--help").stdout
     names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
     assert {"demo", "import", "check", "plan", "start", "report", "watch", "export", "ledger"} <= set(names)
-    later = ["report", "watch", "export", "status", "ledger", "backup", "raise-cap", "erase", "move-out", "stop"]
-    order = ["town", "import", "check", "plan", "start", *later, "fence", "demo"]
+    later = ["report", "watch", "export", "drift", "status", "ledger", "backup", "raise-cap", "erase", "move-out"]
+    order = ["town", "import", "check", "plan", "start", *later, "stop", "fence", "demo"]
     assert sorted(names) == sorted(order)
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("diurnal.show.cli.demo.HISTORY", 20)
     (town / "inbox").mkdir()
     given = {"DIGEST": "", "HEAD": ""}
     for name in order:
@@ -351,3 +350,28 @@ def test_colour_is_for_terminals_only(started):
     """What is printed to a file or a pipe has no escape sequences."""
     for words in (("ledger", "--store", "city.db"), ("plan", "homes.parquet", "--epsilon", "1", "--history", "20")):
         assert "\x1b" not in run(*words).stdout
+
+
+def test_the_version_can_be_asked_for():
+    """`diurnal --version` says which diurnal this is, and needs no verb."""
+    assert run("--version").stdout == f"diurnal {dn.__version__}\n"
+
+
+def test_hints_read_well(town):
+    """Flags in a hint stand where arguments stood, without stray spaces."""
+    (town / "retailer.csv").write_text("who,when,what\n1,2,3\n")
+    said = run("import", "retailer.csv", "--out", "x.parquet", code=1).stderr
+    assert "--household, --time, --value and --source-unit" in said
+
+
+def test_more_history_than_there_is_is_said(town):
+    """A plan that learns from more cycles than the panel has is warned of, and can still be made for later."""
+    assert "40 whole cycles so far" in run("plan", "homes.parquet", "--epsilon", "1", "--history", "99").stdout
+
+
+def test_drift_is_watched_on_what_was_released(started):
+    """`drift` says how far the pattern has moved, from released rows alone."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    found = said("drift", "--store", "city.db", "--window", "7")["groups"]["all"]
+    assert len(found["moves"]) == len(found["cycles"])
+    assert found["cycles"]

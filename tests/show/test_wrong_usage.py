@@ -126,6 +126,18 @@ def test_a_narrow_terminal_is_wide_enough(store, words):
     assert max(map(len, tables)) <= 40
 
 
+def test_a_table_that_nobody_reads_to_its_end_is_a_sentence(store):
+    """Words and tables for people end the same way as lines for programs."""
+    command = [*DIURNAL, "plan", "homes.parquet", "--epsilon", "1", "--history", "10"]
+    with subprocess.Popen(command, cwd=store, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert process.wait() == 1
+    assert "Nobody reads" in said
+    assert "Traceback" not in said
+    assert "wrong in diurnal" not in said
+
+
 def test_whoever_stops_reading_loses_nothing(store, tmp_path):
     """Standard output closed early is a sentence; the rows that were reported are there, and come again."""
     shutil.copytree(store, tmp_path / "s")

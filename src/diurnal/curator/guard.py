@@ -206,13 +206,11 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
 
     A history of several cycles is never reported: the variations of a household add up to nearly nothing over
     the cycles its profile is made from, so sums of reports would single out whoever was present when others
-    were not (theory 4.2). One cycle of history has no variations at all, and is. A step that a stopped pattern
-    plan over some of the households has reported is never reported again (theory 4.5).
+    were not (theory 4.2). One cycle of history has no variations at all, and is. A step that a stopped plan over
+    some of the households has reported is never reported again by its successor (theory 4.5).
     """
     after_history = int(record.history()[1])
     start = record.history_start if record.plan.level != "strong" and record.plan.history <= 1 else after_history
-    if record.plan.level == "strong":
-        return start
     ends = [
         other.end
         for other in others
@@ -249,7 +247,8 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
                 hint=(
                     f"An epsilon of at most {text(remaining)} would be allowed" if remaining else "Nothing is left"
                 )
-                + "; a roster without the charged households is another matter.",
+                + "; a roster without the charged households is another matter, and a cap can be raised by whoever "
+                "answers for it: curator.raise_cap(...), diurnal raise-cap.",
                 remaining=remaining,
                 requested=asked.at(delta),
             )

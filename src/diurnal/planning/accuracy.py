@@ -17,11 +17,12 @@ from diurnal.errors import PlanError
 from diurnal.exact import instance, text
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import SPANS, Errors, Row
+from diurnal.planning.reference import Reference
 from diurnal.promise.budget import zcdp_for
 from diurnal.promise.mechanisms import Mechanism
 from diurnal.promise.query import Sum, Weighted
 from diurnal.readings import kernels
-from diurnal.readings.data import Floats
+from diurnal.readings.data import Floats, Integers
 from diurnal.readings.panel import Panel
 
 SPLIT_DELTA = Fraction(1, 10**6)
@@ -152,17 +153,31 @@ def _open_bias(
             f"Expected open data of at least one cycle of {slots} slots.", hint="Bring it to the plan's grid."
         )
     whole = panel.first(panel.n_cycles)
-    profile, known = kernels.profiles(whole.readings, whole.present, slots=slots, min_readings=1)
+    readings = _as_others(whole.readings, plan.reference)
+    profile, known = kernels.profiles(readings, whole.present, slots=slots, min_readings=1)
     dropped = np.zeros(slots) if pattern is None else share * _dropped(pattern, profile)
     if cycle is None or (cycle.by_slot and plan.clip is None):
         return dropped, None
-    rows = whole.readings.reshape(-1, slots, whole.n_households)
+    rows = readings.reshape(-1, slots, whole.n_households)
     marks = whole.present.reshape(rows.shape) & known
     variations = np.where(marks, rows - profile, 0)
     if cycle.by_slot:
         clipped = np.clip(variations, -(plan.clip or 0), plan.clip)
         return dropped, share * (clipped - variations).mean(axis=2).reshape(-1)
     return dropped, share * np.concatenate([_dropped(cycle, each) for each in variations])
+
+
+def _as_others(readings: Integers, reference: Reference | None) -> Integers:
+    """Open readings as those of homes that use more, by as much as two populations are thought to differ.
+
+    The private homes are others than the open ones. Judged on the open ones themselves, the best body around their
+    mean would be that mean and nothing around it.
+    """
+    if reference is None:
+        return readings
+    level = max(1, sum(map(abs, reference.profile)))
+    more = 1 + Fraction(reference.mismatch or 0) * len(reference.profile) / level
+    return readings * more.numerator // more.denominator
 
 
 def _dropped(layer: Mechanism, vectors: Any) -> Floats:

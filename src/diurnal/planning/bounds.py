@@ -8,7 +8,6 @@ with the least predicted error are taken. Nothing private is looked at, so nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
 from diurnal.errors import PlanError
 from diurnal.exact import instance
@@ -57,22 +56,16 @@ def informed(plan: Plan, shape: Shape | Panel, *, open_data: Panel) -> Plan:
 
 
 def _body(plan: Plan, n: int, open_data: Panel) -> Ellipsoid:
-    """Around the public profile, narrower in high frequencies.
-
-    The private population is another one, so radii are tried as if the open homes used more than the reference
-    by as much as the two are thought to differ: else the best body would be the reference and nothing around it.
-    """
+    """Around the public profile, narrower in high frequencies."""
     assert plan.reference is not None
     profile = plan.reference.profile
-    off = Fraction(plan.reference.mismatch or 0) * len(profile) / max(1, sum(map(abs, profile)))
-    more = open_data.readings * (off + 1).numerator // (off + 1).denominator
-    elsewhere = open_data.following(more, present=open_data.present, first_step=open_data.first_step)
 
     def tried(radius: int) -> tuple[Ellipsoid, Plan]:
         body = Ellipsoid(radius=radius, reference=profile, weighting="harmonic")
-        return body, plan.with_(level="pattern", body=body, variation_bound=None, mechanism="basis")
+        changes = {"level": "pattern", "variation_bound": None, "cycle_epsilon": None}
+        return body, plan.with_(**changes, body=body, mechanism="basis")
 
-    return _least(tried, _radii(plan), n, elsewhere)
+    return _least(tried, _radii(plan), n, open_data)
 
 
 def _variation_bound(plan: Plan, n: int, open_data: Panel) -> Ellipsoid:

@@ -49,7 +49,7 @@ VERSION = 1
 class Plan:
     """A query, a promise, and how it is kept. Strong is recommended and the default.
 
-    Example:
+    Examples:
         >>> plan = Plan(query=Mean(), epsilon="1", domain=(0, 8000), history=91)
         >>> plan.level, plan.mechanism
         ('strong', 'auto')

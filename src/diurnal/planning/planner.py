@@ -22,6 +22,7 @@ from diurnal.planning.accuracy import (
     split_rows,
     unspent_row,
 )
+from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.promise.body import Ellipsoid
@@ -85,26 +86,29 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
 def epsilon_for(plan: Plan, shape: Shape | Panel, error: Number, *, open_data: Panel | None = None) -> Fraction:
     """The least epsilon (to three digits) at which a report's predicted error is at most `error`.
 
-    Both layers of strong mode get the same epsilon.
+    Both layers of strong mode get the same epsilon. Bounds and mechanisms that the plan leaves open are chosen for
+    each epsilon, bounds from open data.
 
     Raises:
         PlanError: The bias alone is larger.
     """
     target = float(positive(error, "error"))
     n = min(_shape(plan, shape).group_sizes)
-    fixed = choose(plan, shape, open_data=open_data)
 
     def error_at(epsilon: Fraction) -> float:
-        changed = fixed.with_(epsilon=epsilon, cycle_epsilon=None)
+        changed = plan.with_(epsilon=epsilon, cycle_epsilon=None)
         try:
-            return mechanism_row(changed, n, open_data, None).errors.step
+            if open_data is not None:
+                changed = informed(changed, shape, open_data=open_data)
+            chosen = choose(changed, shape, open_data=open_data)
+            return mechanism_row(chosen, n, open_data, None).errors.step
         except LimitError:
             return math.inf
 
     low, high = Fraction(1, 10**4), Fraction(10**3)
     if error_at(high) > target:
         raise PlanError(
-            f"No epsilon brings the error of {'+'.join(mechanism_names(fixed))} down to {error}.",
+            f"No epsilon brings the predicted error down to {error}.",
             hint="A smaller bias needs more coefficients, a wider body or a larger group.",
         )
     while high / low > 1 + Fraction(1, 2000):
@@ -195,16 +199,23 @@ def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> 
     return (
         f"A report's predicted error is {short(row.errors.step)} {unit} ({bias}); that of a day's total "
         f"{short(row.errors.day)}, of a year's {short(row.errors.year)}. Nothing at all would have "
-        f"{short(beside.errors.step)} ({beside.note})."
+        f"{short(beside.errors.step)} ({beside.note}).{_whose(plan)}"
     )
+
+
+def _whose(plan: Plan) -> str:
+    if plan.reference is None:
+        return ""
+    off = float(plan.reference.mismatch or 0) * plan.grid.slots / max(1, sum(map(abs, plan.reference.profile)))
+    return f" Predicted is for homes that are like the public reference's to within {off:.0%} of their level."
 
 
 def _small_sentence(plan: Plan, n: int) -> str:
     if n * plan.eps_z >= 100:
         return ""
     return (
-        f"With {n} households and epsilon {text(plan.eps_z)} no release of the mean profile is likely to beat "
-        "eps_z = 0 (theory 5.1)."
+        f"With {n} households and epsilon {text(plan.eps_z)} no release of the mean profile has beaten eps_z = 0 "
+        "on real readings (theory 5.1): do not trust a predicted gain."
     )
 
 

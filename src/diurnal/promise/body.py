@@ -48,7 +48,7 @@ class Sensitivity:
 class Body:
     """A set of vectors over the slots of a cycle, in integer units.
 
-    Example:
+    Examples:
         >>> Body(low=0, high=3000).sensitivity(slots=48).l1
         144000
     """
@@ -172,7 +172,7 @@ class Ellipsoid:
 
     Only the coefficients that the basis keeps count, so what the basis drops uses none of the radius.
 
-    Example:
+    Examples:
         >>> Ellipsoid(radius=3000).weighting
         'flat'
     """

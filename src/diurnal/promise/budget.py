@@ -22,7 +22,7 @@ from diurnal.exact import Number, float_up, positive, text
 class Loss:
     """A privacy loss: a pure part and a concentrated part, as exact fractions.
 
-    Example:
+    Examples:
         >>> (Loss.pure(Fraction(1, 2)) + Loss.pure(Fraction(1, 3))).at(None)
         Fraction(5, 6)
     """
@@ -78,7 +78,7 @@ NOTHING = Loss()
 class Budget:
     """What all plans of a store together may cost any household. Never reset.
 
-    Example:
+    Examples:
         >>> Budget(pattern="2", strong="2").pattern
         Fraction(2, 1)
     """

@@ -60,7 +60,7 @@ class Query(ABC):
 class Sum(Query):
     """The sum over the households of a group.
 
-    Example:
+    Examples:
         >>> Sum().denominator(226)
         1
     """
@@ -78,7 +78,7 @@ class Sum(Query):
 class Mean(Query):
     """The mean over the roster of a group: divided by its public size, never by the number present.
 
-    Example:
+    Examples:
         >>> Mean().denominator(226)
         226
     """
@@ -103,7 +103,7 @@ class Weighted(Query):
         values: A weight for each household, in the order of the roster.
         over: The common denominator.
 
-    Example:
+    Examples:
         >>> Weighted([1, 2, 2], over=5).values
         (1, 2, 2)
     """
@@ -162,7 +162,7 @@ class _Counting(Query):
 class Share(_Counting):
     """The share of the roster whose reading is above a level. One-cycle promise only (theory 6.8).
 
-    Example:
+    Examples:
         >>> Share(above=1000).series
         ('',)
     """
@@ -196,7 +196,7 @@ class Histogram(_Counting):
 
     The bins are up to and including the first edge, above it up to the second, and so on, and above the last.
 
-    Example:
+    Examples:
         >>> Histogram([100, 500]).series
         ('<=100', '100..500', '>500')
     """

@@ -30,7 +30,7 @@ LARGEST_Q, SMALLEST_Q = 16, 8
 class Basis:
     """Which coefficients are kept, and the noise they get. Public.
 
-    Example:
+    Examples:
         >>> Basis(size=9).noise
         'l2-norm'
     """

@@ -35,7 +35,7 @@ from diurnal.show.export import export
 from diurnal.study.town import Town
 
 HISTORY = 180
-"""Days from which patterns are learned."""
+"""Days from which patterns are learned; at most half of those there are."""
 
 
 def demo(
@@ -43,8 +43,8 @@ def demo(
     out: Annotated[
         Path | None, typer.Option(help="A new folder for what is made; diurnal-demo unless given.")
     ] = None,
-    homes: Annotated[int, typer.Option(help="How many homes the town has.")] = 300,
-    days: Annotated[int, typer.Option(help="Over how many days.")] = 365,
+    homes: Annotated[int, typer.Option(help="How many homes the town has.", min=15)] = 300,
+    days: Annotated[int, typer.Option(help="Over how many days.", min=16)] = 365,
 ) -> None:
     """The main job, start to end, on a made-up town: import, check, plan, start, report, ledger, page.
 
@@ -84,6 +84,10 @@ def demo(
     _in_short(screen, stream, float(truth.mean()), error, nothing, pages[0])
 
 
+def _history(town: Panel) -> int:
+    return min(HISTORY, town.n_cycles // 2)
+
+
 def _new_folder(out: Path | None) -> Path:
     """A folder that nobody has used: a store is never written over."""
     folder, number = out or Path("diurnal-demo"), 1
@@ -116,7 +120,7 @@ def _planned(screen: Screen, town: Panel, elsewhere: Panel, level: str) -> tuple
         level=level,  # type: ignore[arg-type]
         epsilon="1",
         domain=(0, 8000),
-        history=HISTORY,
+        history=_history(town),
         grid=town.grid,
     )
     chosen = choose(informed(draft, town, open_data=elsewhere), town, open_data=elsewhere)
@@ -135,13 +139,13 @@ def _reported(
     store.with_name("plan.json").write_text(f"{json.dumps(plan.to_json(), indent=1)}\n")
     store.with_name("certificate.md").write_text(certificate(plan, town, open_data=elsewhere))
     curator = Curator.open(store, Budget(pattern="1", strong="1"))
-    stream = curator.start(plan, history=town.first(HISTORY), acknowledge=verdict.digest)
+    stream = curator.start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
     screen.sentences(stream.guarantee.sentences())
     began = time.perf_counter()
-    rows = stream.report(town.after(HISTORY))
+    rows = stream.report(town.after(_history(town)))
     speed = len(rows) / (time.perf_counter() - began)
     screen.say(f"\n{len(rows):,} half hours of {town.n_households} homes reported, {speed:,.0f} a second.")
-    screen.say(f"Asked again they are the same rows: {stream.report(town.after(HISTORY)) == rows}.")
+    screen.say(f"Asked again they are the same rows: {stream.report(town.after(_history(town))) == rows}.")
     return curator, stream, rows, speed
 
 
@@ -190,8 +194,8 @@ def _pattern(screen: Screen, town: Panel, elsewhere: Panel, verdict: Verdict, st
         "which would undo what strong mode promises. These homes are made up."
     )
     plan, _ = _planned(screen, town, elsewhere, "pattern")
-    stream = Curator.open(store).start(plan, history=town.first(HISTORY), acknowledge=verdict.digest)
-    error = _error(stream.report(town.after(HISTORY)), truth)
+    stream = Curator.open(store).start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
+    error = _error(stream.report(town.after(_history(town))), truth)
     screen.say(f"Its reports are off by {error:.0f} Wh: closer, and they protect little more than standby load.")
     return error
 

@@ -16,6 +16,7 @@ from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, epsilon_for, explain, predict
 from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.planning.reference import public_reference
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 from diurnal.readings.panel import Panel
@@ -77,6 +78,8 @@ def plan(
     open data of other homes, from which they are chosen.
     """
     homes = a_panel([panel])
+    if cycle_radius is not None and variation_bound is not None:
+        raise PlanError("Expected --cycle-radius or --variation-bound, not both.", hint="See diurnal plan --help.")
     elsewhere = None if open_data is None else a_panel([open_data])
     draft = Plan(
         query=_query(query, above, edges),
@@ -94,10 +97,13 @@ def plan(
         grace=grace,
         minimum_group=minimum_group,
     )
-    chosen = _chosen(draft, homes, elsewhere, body_radius)
+    draft = _around(draft, elsewhere, body_radius)
     if target_error is not None:
-        least = epsilon_for(chosen, homes, target_error, open_data=elsewhere)
-        chosen = chosen.with_(epsilon=least, cycle_epsilon=None)
+        least = epsilon_for(draft, homes, target_error, open_data=elsewhere)
+        draft = draft.with_(epsilon=least, cycle_epsilon=None)
+    if elsewhere is not None:
+        draft = informed(draft, homes, open_data=elsewhere)
+    chosen = choose(draft, homes, open_data=elsewhere)
     prediction = predict(chosen, homes, open_data=elsewhere)
     own = prediction.row("+".join(mechanism_names(chosen)))
     sentences = explain(chosen, homes, open_data=elsewhere)
@@ -106,7 +112,10 @@ def plan(
     if certificate is not None:
         certificate.write_text(certified(chosen, homes, open_data=elsewhere))
     screen.result(_content(chosen, prediction, own, sentences, out, certificate))
-    _say(screen, chosen, prediction, own, sentences, [each for each in (out, certificate) if each is not None])
+    _say(screen, chosen, homes, prediction, own, sentences)
+    for path in (out, certificate):
+        if path is not None:
+            screen.say(f"written to {path}")
 
 
 def _domain(homes: Panel, domain: tuple[int, int] | None) -> tuple[int, int]:
@@ -143,18 +152,14 @@ def _query(name: str, above: int | None, edges: str | None) -> Query:
     )
 
 
-def _chosen(draft: Plan, homes: Panel, elsewhere: Panel | None, body_radius: int | None) -> Plan:
-    """The plan with bounds from public knowledge, and its mechanisms chosen."""
-    if body_radius is not None:
-        reference = None
-        if elsewhere is not None:
-            reference = informed(draft.with_(mechanism="cube"), homes, open_data=elsewhere).reference
-        around = None if reference is None else reference.profile
-        body = Ellipsoid(radius=body_radius, reference=around, weighting="harmonic")
-        draft = draft.with_(body=body, reference=reference)
-    if elsewhere is not None:
-        draft = informed(draft, homes, open_data=elsewhere)
-    return choose(draft, homes, open_data=elsewhere)
+def _around(draft: Plan, elsewhere: Panel | None, body_radius: int | None) -> Plan:
+    """The plan with a body of a radius, around the open homes' profile where there is one."""
+    if body_radius is None:
+        return draft
+    reference = None if elsewhere is None else public_reference(elsewhere)
+    around = None if reference is None else reference.profile
+    body = Ellipsoid(radius=body_radius, reference=around, weighting="harmonic")
+    return draft.with_(body=body, reference=reference)
 
 
 def _content(
@@ -183,18 +188,20 @@ def _content(
 def _say(
     screen: Screen,
     chosen: Plan,
+    homes: Panel,
     prediction: Prediction,
     own: Row,
     sentences: list[str],
-    written: list[Path],
 ) -> None:
     screen.table(prediction_table(prediction, own, wide=screen.wide))
     screen.heading(f"Chosen: {own.name}, epsilon {text(chosen.eps_z)}, level {chosen.level}")
     screen.sentences(sentences)
     for warning in prediction.warnings(own):
         screen.heading(f"Warning: {warning}")
-    for path in written:
-        screen.say(f"written to {path}")
+    if chosen.history > homes.n_cycles:
+        screen.heading(
+            f"Warning: the panel has {homes.n_cycles} whole cycles so far; the plan learns from {chosen.history}."
+        )
 
 
 def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> Table:

@@ -105,7 +105,6 @@ def import_(
         database=database,
         **{name: given for name, given in said.items() if given is not None},
     )
-    screen.say(homes)
     panel = make_panel(
         homes,
         period=period,

@@ -211,6 +211,21 @@ def export(
     screen.say(f"{rows:,} rows in {out}" + (". PRIVATE: for the custodian's eyes." if truth is not None else ""))
 
 
+def drift(
+    screen: Screen,
+    store: StoreAt,
+    stream: StreamKey = None,
+    window: Annotated[int, typer.Option(help="How many cycles are averaged.")] = 28,
+    threshold: Annotated[float, typer.Option(help="From which move on there is an alarm.")] = 0.3,
+    profiles: Profiles = None,
+) -> None:
+    """How far the pattern has moved, from released rows alone: public, and free. Time for a successor?"""
+    found = a_stream(a_store(store, profiles), stream).drift(window=window, threshold=threshold)
+    screen.result({"groups": {name: each.to_json() for name, each in found.items()}})
+    for each in found.values():
+        screen.say(each)
+
+
 def stop(screen: Screen, store: StoreAt, stream: StreamKey = None, profiles: Profiles = None) -> None:
     """Stop a stream, so that a successor may begin. What was released stays; the budget stays spent."""
     curator = a_store(store, profiles)
@@ -237,4 +252,5 @@ def add(app: typer.Typer) -> None:
     verbs.add(app, "report", report, example="diurnal report homes.parquet --store city.db")
     verbs.add(app, "watch", watch, example="diurnal watch inbox --store city.db --once")
     verbs.add(app, "export", export, example="diurnal export --store city.db --out reports.csv")
+    verbs.add(app, "drift", drift, example="diurnal drift --store city.db --window 7")
     verbs.add(app, "stop", stop, example="diurnal stop --store city.db")

@@ -47,18 +47,24 @@ StreamKey = Annotated[
 ]
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"diurnal {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def diurnal(
     context: typer.Context,
     config: Annotated[
         Path | None, typer.Option(help="A file of defaults for flags; diurnal.toml if it is there.")
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Say which diurnal this is.", is_eager=True)] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Say which diurnal this is.", is_eager=True, callback=_say_version),
+    ] = False,
 ) -> None:
     """Differentially private reports, for ever, on data that repeats."""
-    if version:
-        typer.echo(f"diurnal {__version__}")
-        raise typer.Exit
     commands: Any = context.command
     context.default_map = settings.defaults(config, commands.commands)
 
@@ -111,6 +117,9 @@ class _Failing:
             return
         if type(error).__module__.startswith("typer"):
             return
+        if isinstance(error, SystemExit):
+            # Rich ends so where a pipe is broken.
+            error = BrokenPipeError()
         code, words = _failure(error)
         self._screen.log("failed", seconds=seconds, error=type(error).__name__)
         if isinstance(error, BrokenPipeError):
@@ -127,7 +136,7 @@ def _failure(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
         return 130, "Interrupted. What was printed is done; nothing is half done. Run it again to go on."
     if isinstance(error, BrokenPipeError):
-        return 1, "Nobody reads what is printed here any more. What was reported stays; `diurnal export` has it."
+        return 1, "Nobody reads what is printed here any more. What was done is done; `diurnal export` has reports."
     if isinstance(error, OSError):
         name = Path(str(error.filename)).name if error.filename else "a file"
         return 1, f"{name}: {error.strerror or type(error).__name__}.\nHint: Look at its place and its permissions."
@@ -154,9 +163,10 @@ def with_flags(error: DiurnalError) -> str:
     def flag(found: re.Match[str]) -> str:
         name = found[1]
         is_panel_s = error.message.startswith("Expected unit=") and "Wh or kWh" in error.message
-        return f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')} "
+        said = f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')}"
+        return f"{said}{found[2]}" if found[2] in ("", " ", ",", ".") else f"{said} {found[2]}"
 
-    said = re.sub(rf"\b({'|'.join(sorted(names))})=", flag, error.hint)
+    said = re.sub(rf"\b({'|'.join(sorted(names))})=(.?)", flag, error.hint)
     # A pair is two words on the command line.
     return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
 

@@ -94,7 +94,7 @@
   chart("sizes", () => [{
     scales: { x: { time: false, range: [0, Math.min(1, 1.4 * Math.max(found.limit, found.largest))] }, y: { range: (u, low, high) => [0, 1.1 * high || 1] } },
     axes: [axis({ label: "size of the correlation |c|", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), valueAxis({ label: "pairs (%)", labelSize: 18, labelFont: "12px system-ui, sans-serif" })],
-    series: [{}, { fill: colour("bar"), stroke: colour("sheet"), width: 0.5, points: { show: false }, paths: uPlot.paths.bars({ size: [1, 100], align: 1, gap: 0 }) }],
+    series: [{}, { fill: colour("bar"), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [1, 100], align: 1, gap: 1 }) }],
     cursor: { show: false },
     hooks: { draw: [(u) => { upright(u, found.median, [], colour("ink")); upright(u, found.limit, [5, 4], colour("mark")); }] },
   }, [found.histogram.edges.slice(0, -1), found.histogram.percent]]);

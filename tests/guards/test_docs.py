@@ -1,0 +1,220 @@
+"""The docs do what they say: every command runs, every page is built, the notebook runs from top to bottom."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import diurnal
+from diurnal.show.cli import app
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+DATA = {
+    "ausgrid_2012-2013_226homes.csv.gz": "ausgrid",
+    "edrp_622homes_2009-03_2009-05.csv.gz": "edrp",
+}
+"""Real data that pages speak of, and the folder of the data where it is."""
+
+COMMANDS = re.compile(r"^```sh\n(.*?)^```", flags=re.S | re.M)
+
+
+SHOWN = re.compile(r"^```text\n(.*?)^```", flags=re.S | re.M)
+
+
+def _masked(line):
+    """A line without its numbers and names of plans: another machine, another noise, other digits."""
+    return " ".join(re.sub(r"[0-9a-f]{12,}|[0-9]+(?:[.,:/T-][0-9]+)*(?:e\+[0-9]+)?", "#", line).split())
+
+
+def _name(path):
+    return str(path.relative_to(DOCS))
+
+
+def _environment():
+    """A shell in which `diurnal` and `python` are those of this test."""
+    path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "COLUMNS": "80"}
+
+
+def _run(command, folder, **more):
+    done = subprocess.run(
+        command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=600, **more
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done
+
+
+def _needs(*names):
+    """Skip where a tool of the docs is not installed; importing it here would bring its warnings along."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"needs {name}")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if COMMANDS.search(page.read_text())], ids=_name)
+def test_the_commands_of_a_page_run(page, tmp_path, data_folder):
+    """The commands of a page, copied as they stand, run in an empty folder, and print what the page shows of it."""
+    text = page.read_text()
+    for file, folder in DATA.items():
+        if file in text:
+            (tmp_path / file).symlink_to(data_folder(folder, file))
+    script = "".join(COMMANDS.findall(text))
+    assert "diurnal " in script
+    printed = _run(["bash", "-e", "-o", "pipefail", "-c", script], tmp_path).stdout
+    lines = {_masked(line) for line in printed.splitlines()}
+    for line in "".join(SHOWN.findall(text)).splitlines():
+        assert "..." in line or _masked(line) in lines, f"not printed (numbers aside): {line}"
+
+
+def test_the_tutorial_and_every_how_to_have_commands():
+    """No page that tells how to do something goes without commands that are run."""
+    for page in [DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]:
+        assert COMMANDS.search(page.read_text()), page.name
+
+
+def test_every_fence_says_what_it_is():
+    """New pages have fences that run (sh, python) or say that they do not (text, console)."""
+    for page in [DOCS / "index.md", DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]:
+        opened = re.findall(r"^```(.*)$", page.read_text(), flags=re.M)[::2]
+        assert set(opened) <= {"sh", "python", "text", "console"}, page.name
+
+
+def test_the_page_of_commands_is_current():
+    """docs/commands.md is what tools/commands.py writes of the command line as it is."""
+    made = runpy.run_path(str(ROOT / "tools" / "commands.py"))
+    said = "run python tools/commands.py"
+    assert (DOCS / "commands.md").read_text() == made["page"](), said
+
+
+def test_the_reference_has_every_public_name_once():
+    """Every name of diurnal.__all__ is on one page of the reference, and in the table of rooms."""
+    blocks = [
+        block.rsplit(".", 1)[1]
+        for page in sorted((DOCS / "reference").glob("*.md"))
+        for block in re.findall(r"^::: (\S+)", page.read_text(), flags=re.M)
+    ]
+    assert sorted(blocks) == sorted([*diurnal.__all__, "errors"])
+    table = (DOCS / "reference.md").read_text()
+    for name in diurnal.__all__:
+        assert f"`{name}`" in table, name
+
+
+def test_every_page_is_in_the_navigation():
+    """mkdocs.yml names every page once."""
+    named = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M)
+    assert sorted(named) == sorted(_name(page) for page in PAGES)
+
+
+def test_the_site_is_built_strictly_and_loads_nothing(tmp_path):
+    """The site is built without a warning, and no page or style sheet loads anything from elsewhere."""
+    _needs("mkdocs", "mkdocstrings")
+    site = tmp_path / "site"
+    done = _run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(site)], ROOT)
+    assert "WARNING" not in done.stderr
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) >= len(PAGES)
+    loads = re.compile(
+        r"""<(?:script|img|iframe|source|video|audio|embed|object|input)\b[^>]*?(?:src|srcset|data)\s*=\s*["']?\s*(?:https?:)?//"""
+        r"""|<link\b(?![^>]*rel=["']?canonical)[^>]*?href\s*=\s*["']?\s*(?:https?:)?//""",
+        flags=re.I,
+    )
+    for page in pages:
+        assert not loads.search(page.read_text()), page.name
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(?:url\(|@import)\s*[\"']?\s*(?:https?:)?//", sheet.read_text()), sheet.name
+
+
+def test_the_docs_name_no_machine():
+    """No page, script or notebook names a path of somebody's machine."""
+    for page in [ROOT / "mkdocs.yml", *PAGES, ROOT / "tools" / "commands.py", ROOT / "examples" / "tour.ipynb"]:
+        assert not re.search(r"/(work|root|home)/", page.read_text()), page
+
+
+def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
+    """What the table of keys says of a verb is what the verb prints, no key more and none less."""
+    table = re.search(
+        r"^\| verb \| keys.*?\n\n", (DOCS / "howto" / "diurnal-toml.md").read_text(), flags=re.S | re.M
+    )
+    told = {
+        verb: set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|; with.*", "", keys)))
+        for verbs, keys in re.findall(r"^\| (`.*?) \| (.*?) \|$", table[0], flags=re.M)
+        for verb in re.findall(r"`([\w-]+)`", verbs)
+    }
+    told["report"] -= {"verb"}
+    told["watch"] -= {"verb"}
+    told["ledger"] |= {"sound", "findings"}
+
+    def said(*words):
+        done = CliRunner().invoke(app, [*words, "--json"], prog_name="diurnal")
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout.splitlines()[0])
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inbox").mkdir()
+    store = ("--store", "city.db")
+    found = {"town": said("town", "--homes", "20", "--days", "12", "--out", "town.csv.gz")}
+    found["import"] = said("import", "town.csv.gz", "--zone", "Australia/Sydney", "--out", "homes.parquet")
+    found["check"] = said("check", "homes.parquet")
+    found["plan"] = said(
+        *("plan", "homes.parquet", "--epsilon", "1", "--history", "6", "--domain", "0", "8000"),
+        *("--out", "plan.json"),
+    )
+    acknowledged = ("--acknowledge", found["check"]["digest"])
+    found["start"] = said("start", "plan.json", "--history", "homes.parquet", *store, *acknowledged)
+    found["report"] = said("report", "homes.parquet", *store)
+    shutil.copy(tmp_path / "town.csv.gz", tmp_path / "inbox")
+    found["watch"] = said("watch", "inbox", *store, "--once")
+    found["export"] = said("export", *store, "--out", "rows.csv")
+    found["status"] = said("status", *store)
+    found["ledger"] = said("ledger", *store, "--verify")
+    found["backup"] = said("backup", *store, "--out", "backup.db")
+    found["fence"] = said("fence", found["status"]["head"], "--store", "backup.db")
+    found["raise-cap"] = said("raise-cap", *store, "--pattern", "3")
+    found["erase"] = said("erase", "home-000003", *store)
+    found["move-out"] = said("move-out", "home-000004", "--from", "2022-07-12T00:00", *store)
+    found["stop"] = said("stop", *store)
+    found["drift"] = said("drift", *store)
+    found["demo"] = said("demo", "--homes", "20", "--days", "16", "--out", "demo")
+    assert told.keys() == found.keys()
+    for verb, content in found.items():
+        assert content["version"] == 1
+        assert content.keys() - {"version", "verb"} == told[verb], verb
+
+
+RUN_NOTEBOOK = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+shown = [kind for cell in notebook.cells for each in cell.get("outputs", []) for kind in each.get("data", {})]
+print(shown.count("image/png") + shown.count("image/svg+xml") + shown.count("text/html"))
+"""
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path):
+    """examples/tour.ipynb runs in an empty folder, and shows charts."""
+    _needs("nbclient", "ipykernel", "matplotlib")
+    # In a process of its own: what Jupyter warns about is not ours to fail on.
+    notebook = ROOT / "examples" / "tour.ipynb"
+    done = _run([sys.executable, "-c", RUN_NOTEBOOK, str(notebook)], tmp_path)
+    assert int(done.stdout.split()[-1]) >= 3
+
+
+def test_the_notebook_is_kept_without_outputs():
+    """What is committed of the notebook is text and code alone, the same whoever saved it."""
+    notebook = json.loads((ROOT / "examples" / "tour.ipynb").read_text())
+    assert notebook["metadata"].keys() == {"kernelspec", "language_info"}
+    for cell in notebook["cells"]:
+        assert cell["metadata"] == {}
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
