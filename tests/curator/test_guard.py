@@ -512,3 +512,20 @@ def test_a_new_meter_keeps_its_household_and_its_budget(tmp_path):
     city.start(plan, history=town.first(6), acknowledge="untested").stop()
     with pytest.raises(BudgetError, match="0 is left"):
         city.start(plan.with_(query=dn.Sum()), history=again.first(6), acknowledge="untested")
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong", "basis"])
+def test_a_successor_begins_where_the_stopped_plan_ended(level):
+    """No step that a stopped plan has reported is reported again by the next plan over the same homes."""
+    panel = support.town(cycles=20)
+    kinds = {"pattern": {"mechanism": "cube"}, "strong": support.SLOTWISE, "basis": support.BASIS}
+    curator = dn.Curator.in_memory(support.ROOMY)
+    plan = support.plan_for(panel, **kinds[level])
+    first = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    first.report(panel.between(16, 40))
+    end = first.stop()
+    assert end == 40
+    successor = plan.with_(query=dn.Sum())
+    assert f"It reports from step {end} on" in curator.explain(successor, panel.first(4))[-1]
+    second = curator.start(successor, history=panel.first(4), acknowledge="untested")
+    assert [row.step for row in second.report(panel)] == list(range(end, 80))
