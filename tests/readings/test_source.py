@@ -207,7 +207,7 @@ def test_a_format_of_ones_own(tmp_path):
         ([], {}, "Expected a path"),
         (table(), {"format": "xml"}, "one of ausgrid"),
         (table(), {"format": "long", "color": "red"}, "has no option 'color'"),
-        (table(), {"color": "red"}, "of no format known here"),
+        (table(), {"color": "red"}, "No format has the option"),
         (table(), {"value": "volts"}, "no column 'volts'"),
         (table().drop_columns(["time"]), {"format": "long"}, "Which column is the time"),
         (table(), {"format": "ausgrid"}, None),
