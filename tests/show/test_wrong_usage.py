@@ -74,6 +74,7 @@ WRONG = {
         1,
         "Hint",
     ),
+    "a window that is none": (("drift", "--store", "city.db", "--window", "0"), 1, "window=0"),
     "a time that is none": (("move-out", "home-000001", "--from", "soon", "--store", "city.db"), 1, "time"),
 }
 
@@ -210,6 +211,24 @@ def test_a_mistake_of_our_own_shows_no_value(store, monkeypatch, capsys):
     assert done.exit_code == 1
     assert "KeyError" in done.stderr
     assert "12345" not in done.output
+
+
+def test_a_name_cannot_steer_a_terminal(tmp_path):
+    """Control characters in the name of a group or a file are shown as what they are."""
+    panel = Town(homes=30, days=30, gap_rate=0).panel()
+    groups = {"feeder": ["\x1b[31mred" if i % 2 else "plain" for i in range(30)]}
+    panel = dn.Panel.from_array(panel.readings, grid=panel.grid, groups=groups, households=panel.households)
+    dn.save_panel(panel, tmp_path / "homes.parquet")
+    plan = dn.Plan(
+        epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, groups="feeder", mechanism="cube",
+        cycle_mechanism="cube",
+    )  # fmt: skip
+    dn.Curator.open(tmp_path / "city.db").start(plan, history=panel.first(10), acknowledge="untested")
+    done = run("report", tmp_path / "homes.parquet", "--store", tmp_path / "city.db")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert "[31mred" in done.stdout
+    assert "\x1b" not in run("check", "\x1b[31m.csv").stderr
 
 
 def test_completion_can_be_installed():

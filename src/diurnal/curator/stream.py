@@ -28,7 +28,7 @@ from diurnal.curator.layers import Layers, layers_of, released
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Form, Report, total
 from diurnal.errors import ReadingsError, StreamError
-from diurnal.exact import instance
+from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
@@ -178,6 +178,7 @@ class Stream:
             level: The mean of the pattern, from public knowledge, in the reports' unit. Else it is read from the
                 pattern itself where noise is small enough.
         """
+        window = whole(window, "window", least=2, error=ReadingsError)
         with self._store.transaction():
             record, rows = self._record(), self.rows()
         plan, profiles = record.plan, None

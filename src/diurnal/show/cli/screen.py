@@ -51,7 +51,7 @@ class Screen:
     def say(self, text: object = "") -> None:
         """Words for people."""
         if self.talks:
-            self._out.print(str(text), soft_wrap=True)
+            self._out.print(plain(str(text)), soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """What comes next, for people."""
@@ -92,6 +92,11 @@ class Screen:
     def _write(self, content: dict[str, Any]) -> None:
         sys.stdout.write(f"{json.dumps(content)}\n")
         sys.stdout.flush()
+
+
+def plain(text: str) -> str:
+    """Text without control characters: names come from files, and must not steer a terminal."""
+    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 class _JsonLines(logging.Formatter):

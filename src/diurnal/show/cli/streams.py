@@ -20,7 +20,7 @@ from diurnal.promise.budget import Budget
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
-from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.screen import Screen, plain, table
 from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_store, a_stream
 from diurnal.show.export import export as exported
 
@@ -136,7 +136,7 @@ def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
 def _rows_table(rows: list[Report]) -> Table:
     made = table("time", "group", "value", "std", "unit", right=("value", "std"), title="The last of them")
     for row in rows[-SHOWN:]:
-        made.add_row(row.time, row.group, row.value, row.std, row.unit)
+        made.add_row(row.time, plain(row.group), row.value, row.std, row.unit)
     return made
 
 

@@ -23,7 +23,7 @@ from diurnal.readings.importing import read
 from diurnal.readings.kept import is_kept, open_panel
 from diurnal.readings.panel import Panel
 from diurnal.show.cli import settings
-from diurnal.show.cli.screen import Screen
+from diurnal.show.cli.screen import Screen, plain
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -125,7 +125,7 @@ class _Failing:
         if isinstance(error, BrokenPipeError):
             # Whoever read this has gone: what is still in the buffer must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        typer.echo(words, err=True)
+        typer.echo(plain(words), err=True)
         raise typer.Exit(code) from None
 
 
