@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import InputError
+from diurnal.private import Private
 
 Painter = Callable[[Any, str], bytes]
 """Makes a picture of a result, in a format."""
@@ -42,6 +43,8 @@ class Pictured:
         path = Path(path)
         drawn = self.picture(path.suffix.lstrip(".").lower(), chart)
         path.write_bytes(drawn)
+        if isinstance(self, Private):
+            path.chmod(0o600)
         return path
 
     def picture(self, format: str = "svg", chart: str | None = None) -> bytes:  # noqa: A002

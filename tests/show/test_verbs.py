@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -196,7 +197,7 @@ def test_a_start_wants_the_verdict_read(town):
     """Without the digest of a verdict nothing is started, and the hint speaks of the flag."""
     done = run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", code=1)
     assert "--acknowledge" in done.stderr
-    assert said("ledger", "--store", "city.db")["spent"] == {"pattern": "0", "strong": "0"}
+    assert not (town / "city.db").exists()
 
 
 def test_reports_are_lines_that_stay_the_same(started):
@@ -250,6 +251,90 @@ def test_what_is_private_is_exported_to_no_table(started):
     assert "PRIVATE" in (started / "page.html").read_text()
 
 
+def test_private_readings_do_not_pass_for_open_data(started):
+    """Neither a plan nor a public page is made with the private panel as open data."""
+    words = ("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--open-data", "homes.parquet")
+    assert "private panel" in run(*words, "--out", "leak.json", code=2).stderr
+    done = run("export", "--store", "city.db", "--out", "leak.html", "--open-data", "homes.parquet", code=1)
+    assert "learned from" in done.stderr
+    assert not (started / "leak.json").exists()
+    assert not (started / "leak.html").exists()
+
+
+def test_a_private_page_takes_no_other_ones_place(started):
+    """The custodian's page is not written where a public one is, nor asked for by a file of defaults."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    run("export", "--store", "city.db", "--out", "page.html")
+    public = (started / "page.html").read_text()
+    run("export", "--store", "city.db", "--out", "page.html", "--truth", "homes.parquet", code=1)
+    assert (started / "page.html").read_text() == public
+    for _ in range(2):
+        run("export", "--store", "city.db", "--out", "private.html", "--truth", "homes.parquet")
+    (started / "diurnal.toml").write_text("[export]\ntruth = 'homes.parquet'\n")
+    run("export", "--store", "city.db", "--out", "page.html", code=2)
+
+
+def test_what_cannot_be_had_again_is_not_written_over(started):
+    """A panel, a store or what is read is never the place of an output."""
+    before = {path.name: path.read_bytes() for path in started.iterdir() if path.is_file()}
+    history = ("--epsilon", "1", "--history", "20")
+    for words in (
+        ("plan", "homes.parquet", *history, "--out", "homes.parquet"),
+        ("plan", "homes.parquet", *history, "--certificate", "open.parquet"),
+        ("plan", "homes.parquet", *history, "--out", "city.db"),
+        ("export", "--store", "city.db", "--out", "homes.parquet"),
+        ("import", "homes.csv.gz", "--zone", "Australia/Sydney", "--out", "homes.csv.gz"),
+        ("check", "homes.parquet", "--draw", "homes.parquet"),
+    ):
+        run(*words, code=1)
+    assert {path.name: path.read_bytes() for path in started.iterdir() if path.is_file()} == before
+
+
+def test_a_refused_start_makes_no_store(town):
+    """Caps hold for ever, so a store is made by a start that succeeds, and by nothing else."""
+    words = ("start", "plan.json", "--history", "homes.parquet", "--store", "city.db")
+    run(*words, code=1)
+    for verb in (("status",), ("ledger",), ("fence", "a:1:2")):
+        run(*verb, "--store", "city.db", code=1)
+    (town / "notes.txt").write_text("mine")
+    (town / "notes.txt").chmod(0o644)
+    run("status", "--store", "notes.txt", code=1)
+    assert (town / "notes.txt").stat().st_mode & 0o777 == 0o644
+    assert not (town / "city.db").exists()
+    run(*words, "--acknowledge", digest(), "--pattern-cap", "2", "--strong-cap", "2")
+
+
+def test_an_export_says_whose_rows_it_means(started):
+    """With several streams in a store, what was published is not replaced by what has just begun."""
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    key = said("stop", "--store", "city.db")["stream"]
+    run("raise-cap", "--pattern", "2", "--strong", "2", "--store", "city.db")
+    run("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--domain", "0", "8000", "--out", "next.json")
+    run("start", "next.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest())
+    assert "--stream" in run("export", "--store", "city.db", "--out", "rows.csv", code=1).stderr
+    assert said("export", "--store", "city.db", "--out", "rows.csv", "--stream", key[:12])["rows"] == 960
+
+
+def test_raw_files_are_read_by_the_plans_domain(tmp_path, monkeypatch):
+    """Readings below zero are reported from a raw file as from a kept panel, where the plan's domain has them."""
+    monkeypatch.chdir(tmp_path)
+    readings = np.random.default_rng(1).integers(-900, 900, size=(20 * 48, 20))
+    names = [f"h{i}" for i in range(20)]
+    panel = dn.Panel.from_array(readings, grid=dn.Grid(anchor="2022-07-01T00:00"), households=names)
+    plan = dn.Plan(epsilon="1", domain=(-5000, 5000), history=6, grid=panel.grid, level="pattern", mechanism="cube")
+    curator = dn.Curator.open("city.db")
+    curator.start(plan, history=panel.first(6), acknowledge="untested")
+    dn.write(panel.after(6), "net.csv")
+    run("report", "net.csv", "--store", "city.db", "--quiet")
+    expected = dn.Curator.in_memory().start(plan, history=panel.first(6), acknowledge="untested")
+    rows, others = curator.streams()[0].rows(), expected.report(panel.after(6))
+    moves = [
+        [later.exact - first.exact for first, later in zip(each, each[48:], strict=False)]
+        for each in (rows, others)
+    ]
+    assert moves[0] == moves[1]
+
+
 def test_files_that_land_are_taken(started):
     """`watch` takes each file once, with its rows and the head; a bad one is moved aside with its error."""
     panel = dn.open_panel("homes.parquet")
@@ -298,6 +383,9 @@ def test_people_can_leave(started):
     kinds = [event["kind"] for event in said("ledger", "--store", "city.db")["events"]]
     assert kinds[-4:] == ["erased", "forgotten", "moved out", "tenancy"]
     run("erase", "nobody", "--store", "city.db", code=1)
+    third = dn.open_panel("homes.parquet").households[2]
+    run("move-out", third, "--from", "1022-07-25T00:00", "--store", "city.db", code=1)
+    assert said("move-out", third, "--from", "2022-07-24T14:00+00:00", "--store", "city.db")["step"] == 24 * 48
 
 
 def test_a_cap_can_be_raised(started):

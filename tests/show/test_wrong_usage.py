@@ -74,7 +74,7 @@ WRONG = {
         1,
         "Hint",
     ),
-    "a window that is none": (("drift", "--store", "city.db", "--window", "0"), 1, "window=0"),
+    "a window that is none": (("drift", "--store", "city.db", "--window", "0"), 2, "--window"),
     "a time that is none": (("move-out", "home-000001", "--from", "soon", "--store", "city.db"), 1, "time"),
 }
 

@@ -72,6 +72,7 @@ class Curator:
         calendar: Iterable[int] = (),
         profiles: str | Path | None = None,
         fence: str | None = None,
+        create: bool = True,
     ) -> Curator:
         """The curator of a store that lasts: a SQLite file, or PostgreSQL where several machines share it.
 
@@ -87,6 +88,7 @@ class Curator:
             calendar: Steps whose true total is public, when the store is made.
             profiles: The folder for private profiles; beside the file unless given.
             fence: After restoring a backup, the last head that was published.
+            create: Whether to make a store where there is none.
 
         Raises:
             StoreError: It cannot be opened; or it is a backup, and there is no fence.
@@ -107,7 +109,17 @@ class Curator:
             "channel": channel,
         }
         population = {name: value for name, value in said.items() if value is not None}
-        return cls(opened(where, budget, population=population, calendar=calendar, profiles=profiles, fence=fence))
+        return cls(
+            opened(
+                where,
+                budget,
+                population=population,
+                calendar=calendar,
+                profiles=profiles,
+                fence=fence,
+                create=create and fence is None,
+            )
+        )
 
     def start(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> Stream:
         """Start a plan, or find it started.

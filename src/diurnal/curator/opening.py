@@ -30,8 +30,9 @@ def opened(
     calendar: Iterable[int],
     profiles: str | Path | None,
     fence: str | None,
+    create: bool,
 ) -> Store:
-    """The store at a path or a PostgreSQL address; made if there is none."""
+    """The store at a path or a PostgreSQL address; made if there is none, and that is wanted."""
     is_address = isinstance(where, str) and "://" in where
     if is_address and profiles is None:
         raise StoreError(
@@ -39,6 +40,8 @@ def opened(
             hint="Say profiles='/a/shared/folder', readable by its owner alone.",
         )
     path = Path(where)
+    if not is_address:
+        _check_file(path, create=create)
     engine = database.of_url(str(where)) if is_address else database.of_file(path)
     folder = Path(profiles) if profiles is not None else path.with_name(f"{path.name}-profiles")
     store = Store(engine, FolderShelf(folder))
@@ -47,12 +50,24 @@ def opened(
             _check(store, budget, population, frozenset(calendar))
             _fence(store, fence)
             store.sweep()
-        elif fence is not None:
-            raise StoreError("There is no store to fence.", hint="Say where the restored backup is.")
+        elif fence is not None or not create:
+            raise StoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
         else:
             store.create(Budget() if budget is None else budget, population)
             store.close_steps(calendar)
     return store
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    """Refuse a file that is something else, before anything of it is touched."""
+    there = path.is_file() and path.stat().st_size > 0
+    if not there and not create:
+        raise StoreError(f"There is no store {path.name}.", hint="Say where it is; starting a plan makes one.")
+    if not there:
+        return
+    with path.open("rb") as file:
+        if not file.read(15).startswith(b"SQLite format 3"):
+            raise StoreError(f"{path.name} is no store.", hint="Say where the store is.")
 
 
 def _check(store: Store, budget: Budget | None, population: dict[str, Any], calendar: frozenset[int]) -> None:
@@ -137,18 +152,21 @@ def back_up(store: Store, target: Path) -> Head:
         StoreError: There is something already, or it cannot be written.
     """
     folder = target.with_name(f"{target.name}-profiles")
-    if target.exists() or folder.exists():
-        raise StoreError(f"{target.name} is there already.", hint="Give a backup a name of its own.")
-    partial = target.with_name(f"{target.name}.partial")
+    partial = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    mine = False
     try:
+        # Inside the transaction: of two backups to one name the second finds the first.
         with _said(), store.transaction():
-            head = store.head()
+            if not target.name or target.exists() or folder.exists():
+                raise StoreError(f"{target.name} is there already.", hint="Give a backup a name of its own.")
+            mine, head = True, store.head()
             with database.errors_translated():
                 _copy(store, partial, str(head))
             _copy_profiles(store, folder)
             partial.rename(target)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        if mine:
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     finally:
         for left in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):

@@ -177,6 +177,8 @@ def _as_others(readings: Integers, reference: Reference | None) -> Integers:
         return readings
     level = max(1, sum(map(abs, reference.profile)))
     more = 1 + Fraction(reference.mismatch or 0) * len(reference.profile) / level
+    # Few digits, so that no product leaves 64 bits.
+    more = min(more, Fraction(100)).limit_denominator(1000)
     return readings * more.numerator // more.denominator
 
 

@@ -13,7 +13,7 @@ from diurnal.errors import PlanError
 from diurnal.exact import instance
 from diurnal.planning.accuracy import mechanism_row
 from diurnal.planning.plan import Plan
-from diurnal.planning.reference import public_reference
+from diurnal.planning.reference import check_open, public_reference
 from diurnal.promise.body import Ellipsoid
 from diurnal.readings.panel import Panel, Shape
 
@@ -32,10 +32,11 @@ def informed(plan: Plan, shape: Shape | Panel, *, open_data: Panel) -> Plan:
         open_data: *Public* readings of other households on the same grid. Never the private panel.
 
     Raises:
-        PlanError: The open data is on another grid, or has no whole cycle.
+        PlanError: The open data is on another grid, has no whole cycle, or is the private panel.
     """
     instance(plan, Plan, "plan", hint="Make one with Plan(...).")
     instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
+    check_open(open_data, shape)
     if plan.level == "cycle":
         return plan
     if open_data.grid.slots != plan.grid.slots or open_data.grid.unit != plan.grid.unit:

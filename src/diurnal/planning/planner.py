@@ -25,6 +25,7 @@ from diurnal.planning.accuracy import (
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.planning.reference import check_open
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import NAMES
 from diurnal.readings.panel import Panel, Shape
@@ -40,6 +41,7 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         open_data: *Public* readings of other households on the same grid, to predict what bounds and bases
             drop. Never the private panel.
     """
+    check_open(open_data, shape)
     shape = _shape(plan, shape)
     n = min(shape.group_sizes)
     wanted = mechanism_names(plan)
@@ -62,6 +64,7 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
     A biased mechanism is chosen only where a public reference says how large the bias is: the plan's
     reference for profiles, open data for the variations of a cycle.
     """
+    check_open(open_data, shape)
     wanted = mechanism_names(plan)
     if "auto" not in wanted:
         return plan

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.errors import BodyError, PlanError
+from diurnal.errors import BodyError, PlanError, ReadingsError
 from diurnal.exact import Number, instance, positive, text
 from diurnal.promise.body import Body
 from diurnal.readings.data import Floats
@@ -81,6 +81,52 @@ def public_reference(open_data: Panel, *, mismatch: Number | None = None) -> Ref
         spread=Fraction(max(spread, 1e-9)).limit_denominator(1000) or Fraction(1, 1000),
         mismatch=mismatch,
     )
+
+
+def check_open(open_data: Panel | None, homes: Any) -> None:
+    """Refuse private readings as open data: what is made of these is public, their mean day among it.
+
+    Args:
+        open_data: What is said to be public.
+        homes: The private panel; anything else tells nothing.
+
+    Raises:
+        PlanError: A household of the same name has the same readings at the same times.
+    """
+    if open_data is None or not isinstance(homes, Panel):
+        return
+    if open_data is homes or _shares_readings(open_data, homes):
+        raise PlanError(
+            "The open data has readings of the private panel.",
+            hint="Open data is what is public already, such as another region's. Without any, leave it out.",
+        )
+
+
+LOOKED_AT = 64
+"""Of how many households readings are compared."""
+
+
+def _shares_readings(one: Panel, other: Panel) -> bool:
+    """Whether a household of some name has the same readings in both over two cycles: some are looked at."""
+    try:
+        one = one.on_grid(other.grid)
+    except ReadingsError:
+        return False
+    begin = max(one.steps.start, other.steps.start)
+    end = min(one.steps.stop, other.steps.stop, begin + 2 * other.grid.slots)
+    ours, theirs = ({name: place for place, name in enumerate(panel.households)} for panel in (one, other))
+    shared = sorted(ours.keys() & theirs.keys())
+    some = shared[:: max(1, len(shared) // LOOKED_AT)]
+    if end - begin < other.grid.slots or not some:
+        return False
+    mine, yours = (
+        panel.columns(np.array([places[name] for name in some])).between(begin, end)
+        for panel, places in ((one, ours), (other, theirs))
+    )
+    both = mine.present & yours.present
+    same = ((mine.readings == yours.readings) | ~both).all(axis=0)
+    told = (both.sum(axis=0) >= other.grid.slots) & (np.where(both, mine.readings, 0) != 0).any(axis=0)
+    return bool((same & told).any())
 
 
 def _mean_of(panel: Panel) -> Floats:

@@ -16,7 +16,7 @@ class Progress:
     def __init__(self, label: str, total: int | None = None, *, shown: bool | None = None) -> None:
         self._label = label
         self._total = total
-        self._shown = sys.stderr.isatty() if shown is None else shown
+        self._shown = _is_terminal() if shown is None else shown
         self._began = time.monotonic()
         self._done = 0
         self._bar: Any = None
@@ -35,6 +35,11 @@ class Progress:
             self._bar = _bar(self._label, self._total)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._done)
+
+
+def _is_terminal() -> bool:
+    # Standard error may be closed.
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _bar(label: str, total: int | None) -> Any:

@@ -76,10 +76,10 @@ def _line(cells: Iterable[str]) -> str:
 
 NUMBERS = {
     "epsilon": "epsilon for a household's periodic component, for ever",
-    "cycle_epsilon": "epsilon for one household in one cycle",
+    "cycle_epsilon": "epsilon for one household's variations in one reported cycle",
     "delta": "delta",
     "zcdp": "zCDP of the periodic component",
-    "cycle_zcdp": "zCDP of one cycle",
+    "cycle_zcdp": "zCDP of one reported cycle",
     "history_epsilon": "epsilon for one cycle of the history, nothing clipped",
     "history_epsilon_at_horizon": "the same, clipped in every cycle up to the horizon",
 }

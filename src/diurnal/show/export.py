@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,11 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import InputError, ReadingsError
+from diurnal.planning.reference import check_open
 from diurnal.private import public
+from diurnal.readings import kernels
 from diurnal.readings.panel import Panel
+from diurnal.show.files import write_whole
 
 COLUMNS = ("step", "time", "group", "value", "unit", "std", "plan")
 """What a row has, in every format."""
@@ -47,17 +51,53 @@ def export(
         raise InputError("Private readings go on a page only.", hint="Leave the truth out, or write .html.")
     rows = public(stream.rows())
     if path.suffix == ".html":
-        path.write_text(_page(curator, stream, truth, open_data), encoding="utf-8")
         if truth is not None:
-            path.chmod(0o600)
+            _check_private(path)
+        write_whole(path, _page(curator, stream, truth, open_data), private=truth is not None)
     else:
         writers[path.suffix](rows, path)
     return len(rows)
 
 
+def _check_learned(stream: Stream, open_data: Panel | None) -> None:
+    """Refuse the readings that the stream learned its profiles from as open data."""
+    record, plan = stream._record(), stream.plan
+    if open_data is None or open_data.grid.slots != plan.grid.slots or record.profile.size == 0:
+        return
+    begin, end = (int(step) for step in record.history())
+    try:
+        open_data = open_data.on_grid(plan.grid)
+        history = open_data.between(begin, end)
+    except InputError:
+        return
+    if history.n_steps < end - begin:
+        return
+    profile, _ = kernels.profiles(history.readings, history.present, slots=plan.grid.slots, min_readings=1)
+    places = {name: place for place, name in enumerate(history.households)}
+    order = record.atoms.order
+    for column, household in enumerate(record.households[i] for i in order):
+        theirs = profile[:, places[household]] if household in places else None
+        if theirs is not None and theirs.any() and (theirs == record.profile[:, column]).all():
+            raise InputError(
+                "The open data has readings that this stream has learned from.",
+                hint="Open data is what is public already, such as another region's.",
+            )
+
+
+def _check_private(path: Path) -> None:
+    """Refuse to put the custodian's page in the place of another one, which may be published from there."""
+    if path.exists() and "<title>PRIVATE" not in path.read_text(encoding="utf-8", errors="replace"):
+        raise InputError(
+            f"{path.name} is there already, and is no custodian's page.",
+            hint="Give the private page a name of its own.",
+        )
+
+
 def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Panel | None) -> str:
     from diurnal.show.page import custodian_page, public_page
 
+    check_open(open_data, truth)
+    _check_learned(stream, open_data)
     if truth is None:
         return public_page(curator, stream, open_data=open_data)
     try:
@@ -69,14 +109,15 @@ def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Pane
 
 
 def _csv(rows: Sequence[Report], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(row.to_json() for row in rows)
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row.to_json() for row in rows)
+    write_whole(path, file.getvalue())
 
 
 def _jsonl(rows: Sequence[Report], path: Path) -> None:
-    path.write_text("".join(f"{json.dumps(row.to_json())}\n" for row in rows), encoding="utf-8")
+    write_whole(path, "".join(f"{json.dumps(row.to_json())}\n" for row in rows))
 
 
 def _parquet(rows: Sequence[Report], path: Path) -> None:
@@ -86,4 +127,6 @@ def _parquet(rows: Sequence[Report], path: Path) -> None:
 
     kinds = {name: pa.int64() if name == "step" else pa.string() for name in COLUMNS}
     columns = {name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}
-    pq.write_table(pa.table(columns), path)
+    target = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), target)
+    write_whole(path, target.getvalue().to_pybytes())

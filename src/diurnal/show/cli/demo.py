@@ -217,7 +217,8 @@ def _in_short(screen: Screen, stream: Stream, mean: float, error: float, nothing
     screen.heading("In short")
     screen.say(
         f"Promised: epsilon {numbers['epsilon']} for a home's daily pattern, for ever, and "
-        f"{numbers['cycle_epsilon']} for any one day of any home; not for many days together, nor who is on the "
+        f"{numbers['cycle_epsilon']} for its variations in any one reported day; not for many days together, the "
+        "days of the history, nor who is on the "
         "roster (see 4).\n"
         "Cost: all of a budget of 1 and 1. A second plan over these homes would be refused.\n"
         f"Quality: off by {error:.0f} Wh at a mean of {mean:.0f}; another town's average day would be off by "

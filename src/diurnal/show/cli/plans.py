@@ -24,6 +24,7 @@ from diurnal.show.certificate import certificate as certified
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
 from diurnal.show.cli.verbs import a_panel
+from diurnal.show.files import check_target, write_whole
 
 BOUNDS = "Bounds, from public knowledge"
 NOISE = "Noise"
@@ -74,12 +75,21 @@ def plan(
 ) -> None:
     """What would be promised, and how good reports would be: every mechanism, before anything is spent.
 
-    Of the panel nothing but the number of homes is used. Bounds come from public knowledge: name them, or give
-    open data of other homes, from which they are chosen.
+    Of the panel nothing but its sizes, grid and domain is used. Bounds come from public knowledge: name them, or
+    give open data of other homes, from which they are chosen.
     """
+    for path in (out, certificate):
+        if path is not None:
+            check_target(path, [panel, *([] if open_data is None else [open_data])])
+    if out is not None and out == certificate:
+        raise PlanError("Expected --out and --certificate to differ.", hint="One is JSON, the other Markdown.")
+    if target_error is not None and cycle_epsilon is not None:
+        raise PlanError(
+            "Expected --target-error or --cycle-epsilon, not both.", hint="Both layers get the same epsilon then."
+        )
     homes = a_panel([panel])
     if cycle_radius is not None and variation_bound is not None:
-        raise PlanError("Expected --cycle-radius or --variation-bound, not both.", hint="See diurnal plan --help.")
+        raise PlanError("Expected --cycle-radius or --variation-bound.", hint="See diurnal plan --help.")
     elsewhere = None if open_data is None else a_panel([open_data])
     draft = Plan(
         query=_query(query, above, edges),
@@ -108,9 +118,9 @@ def plan(
     own = prediction.row("+".join(mechanism_names(chosen)))
     sentences = explain(chosen, homes, open_data=elsewhere)
     if out is not None:
-        out.write_text(f"{json.dumps(chosen.to_json(), indent=1)}\n")
+        write_whole(out, f"{json.dumps(chosen.to_json(), indent=1)}\n")
     if certificate is not None:
-        certificate.write_text(certified(chosen, homes, open_data=elsewhere))
+        write_whole(certificate, certified(chosen, homes, open_data=elsewhere))
     screen.result(_content(chosen, prediction, own, sentences, out, certificate))
     _say(screen, chosen, homes, prediction, own, sentences)
     for path in (out, certificate):

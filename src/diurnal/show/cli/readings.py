@@ -14,6 +14,7 @@ from diurnal.readings.importing import read, write
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen
 from diurnal.show.cli.verbs import a_panel
+from diurnal.show.files import check_target
 from diurnal.study.town import Town
 
 SOURCE = "About the source"
@@ -86,6 +87,7 @@ def import_(
 
     What was kept and what was set aside, and why, is printed as a table. It is for the custodian's eyes.
     """
+    check_target(out, [] if database is not None else source, panel=True)
     said = {
         "household": household,
         "meter": meter,
@@ -144,6 +146,8 @@ def check(
 
     For the custodian's eyes: it is computed on private readings. `start` wants the digest in its last line.
     """
+    if draw is not None:
+        check_target(draw, source)
     verdict = checked(
         a_panel(source, period=period, zone=zone),
         periods=also or (),
@@ -160,8 +164,8 @@ def check(
 def town(
     screen: Screen,
     out: Annotated[Path, typer.Option(help="The file: .csv, .csv.gz or .parquet.")],
-    homes: Annotated[int, typer.Option(help="How many homes.")] = 300,
-    days: Annotated[int, typer.Option(help="How many days.")] = 365,
+    homes: Annotated[int, typer.Option(help="How many homes.", min=1)] = 300,
+    days: Annotated[int, typer.Option(help="How many days.", min=1)] = 365,
     seed: Annotated[int, typer.Option(help="Another seed, another town.")] = 1,
     start: Annotated[str, typer.Option(help="The first day.")] = "2022-07-01",
     format_: Annotated[str, typer.Option("--format", help="The layout, as for `import`.")] = "long",

@@ -83,13 +83,15 @@ class Screen:
     def aside(self, text: str) -> None:
         """Words about the run, on standard error."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(plain(text), err=True)
 
     def log(self, event: str, **fields: Any) -> None:
         """A line of the structured log. Fields are public ones: sizes, times, keys; never a reading or a sum."""
         _log.info(event, extra={"fields": {"verb": self.verb, **fields}})
 
     def _write(self, content: dict[str, Any]) -> None:
+        if sys.stdout is None:
+            raise BrokenPipeError
         sys.stdout.write(f"{json.dumps(content)}\n")
         sys.stdout.flush()
 

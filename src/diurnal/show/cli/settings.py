@@ -63,6 +63,7 @@ def _take_table(
     for key, value in table.items():
         if _flag(key) not in flags[verb]:
             raise _error(f"{verb} has no --{_flag(key)}; it has {', '.join(sorted(flags[verb]))}.")
+        _check_kind(key, value)
         found[verb][flags[verb][_flag(key)]] = value
 
 
@@ -70,8 +71,17 @@ def _take_key(key: str, value: Any, flags: dict[str, dict[str, str]], found: dic
     verbs = [verb for verb in flags if _flag(key) in flags[verb]]
     if not verbs:
         raise _error(f"No verb has --{_flag(key)}.")
+    _check_kind(key, value)
     for verb in verbs:
         found[verb].setdefault(flags[verb][_flag(key)], value)
+
+
+def _check_kind(key: str, value: Any) -> None:
+    """Refuse what a flag cannot be told, and what must be said each time."""
+    if key == "truth":
+        raise _error("The truth is never a default: a page with it is private, and is asked for by name.")
+    if not isinstance(value, (str, int, float)) and not (isinstance(value, list) and key == "domain"):
+        raise _error(f"{key} must be text, a number, true or false.")
 
 
 def _flag(key: str) -> str:

@@ -6,19 +6,20 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.ledger import Event
-from diurnal.errors import InputError
+from diurnal.errors import InputError, PlanError
 from diurnal.exact import text
 from diurnal.promise.budget import Budget
 from diurnal.readings.grid import Grid
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, a_store
+from diurnal.show.cli.verbs import Profiles, StoreAt, a_store, shown
 from diurnal.show.page.ledger import lines
 
 
@@ -66,7 +67,7 @@ def _event(event: Event) -> dict[str, Any]:
 def ledger_table(events: list[Event]) -> Table:
     """Events in words, one after the other; reports of many steps in a row are one line."""
     made = table("event", "time", "what", right=("event",))
-    for number, when, words, spends in lines(events):
+    for number, when, words, spends in lines(events, people=True):
         made.add_row(number, when, f"{words} It spends: {spends}." if spends else words)
     return made
 
@@ -93,7 +94,7 @@ def fence(
     """Let a restored backup go on: what it does not know counts as spent, and is never drawn again."""
     curator = Curator.open(store, profiles=profiles, fence=head)
     screen.result({"head": curator.head})
-    screen.say(f"{store} goes on behind the head that was published.")
+    screen.say(f"{shown(store)} goes on behind the head that was published.")
     screen.aside(f"head {curator.head}")
 
 
@@ -105,6 +106,8 @@ def raise_cap(
     profiles: Profiles = None,
 ) -> None:
     """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset."""
+    if pattern is None and strong is None:
+        raise PlanError("Expected --pattern or --strong.", hint="For example --pattern 2.")
     curator = a_store(store, profiles)
     old = curator.budget
     new = Budget(
@@ -155,10 +158,17 @@ def move_out(
 def _step(grid: Grid, when: str) -> int:
     """The first step that begins at a time of the wall clock, or after it."""
     try:
-        apart = datetime.fromisoformat(when).replace(tzinfo=None) - datetime.fromisoformat(grid.anchor)
+        moment = datetime.fromisoformat(when)
     except ValueError:
         raise InputError(f"Expected a time, got {when!r}.", hint="For example 2023-03-01T00:00.") from None
-    return max(0, -(-int(apart.total_seconds()) // (60 * grid.minutes)))
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
+    apart = moment - datetime.fromisoformat(grid.anchor)
+    if apart.total_seconds() < 0:
+        raise InputError(
+            f"{when} is before the first step of these readings, {grid.anchor}.", hint="It could not be taken back."
+        )
+    return -(-int(apart.total_seconds()) // (60 * grid.minutes))
 
 
 def add(app: typer.Typer) -> None:

@@ -14,15 +14,16 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
-from diurnal.errors import PlanError
+from diurnal.errors import PlanError, StoreError
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import Budget
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_store, a_stream
+from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_store, a_stream, shown
 from diurnal.show.export import export as exported
+from diurnal.show.files import check_target
 
 BATCH = 7
 """How many cycles are reported at a time: after each of them the ledger has a new head."""
@@ -39,7 +40,7 @@ def start(
     acknowledge: Annotated[
         str | None, typer.Option(help="The digest of the verdict you have read; or untested.")
     ] = None,
-    skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.")] = 0,
+    skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.", min=0)] = 0,
     pattern_cap: Annotated[
         str | None, typer.Option(help="When the store is made: all epsilon for patterns, for ever.")
     ] = None,
@@ -59,23 +60,41 @@ def start(
     caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
-    if dry_run and "://" not in store and not Path(store).is_file():
-        curator = Curator.in_memory(Budget(**said))
+    budget = Budget(**said) if said else None
+    there = _found(store, budget, profiles)
+    if there is None:
+        # All that could be refused is refused in a store of no consequence, before one is made that lasts.
+        rehearsal = Curator.in_memory(budget)
+        sentences = rehearsal.explain(wanted, learned)
+        if not dry_run:
+            rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
     else:
-        curator = Curator.open(store, Budget(**said) if said else None, profiles=profiles)
-    sentences = curator.explain(wanted, learned)
+        sentences = there.explain(wanted, learned)
     if not dry_run:
+        curator = there or Curator.open(store, budget, profiles=profiles)
         stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
-        screen.log("started", plan=stream.plan.hash, level=wanted.level)
+        screen.log("started", plan=stream.plan.hash, plan_level=wanted.level)
     screen.sentences(sentences)
     if dry_run:
         screen.result({"stream": None, "sentences": sentences})
         screen.say("Nothing was started: this was a dry run.")
         return
     screen.result({"stream": stream.plan.hash, "sentences": sentences, "head": curator.head})
-    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {store}. What it promises:")
+    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}. What it promises:")
     screen.sentences(stream.guarantee.sentences())
     _say_head(screen, curator.head)
+
+
+def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator | None:
+    """The curator of a store that is there; None if there is none yet."""
+    if "://" not in store and not Path(store).exists():
+        return None
+    try:
+        return Curator.open(store, budget, profiles=profiles, create=False)
+    except StoreError as error:
+        if error.message != "There is no store there.":
+            raise
+        return None
 
 
 def _plan(path: Path) -> Plan:
@@ -83,7 +102,7 @@ def _plan(path: Path) -> Plan:
         return Plan.from_json(json.loads(path.read_text()))
     except PlanError:
         raise
-    except (ValueError, OSError) as cause:
+    except (ValueError, OSError, RecursionError) as cause:
         what = "There is no file" if isinstance(cause, FileNotFoundError) else "This is no plan:"
         raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
 
@@ -103,7 +122,7 @@ def report(
     """
     curator = a_store(store, profiles)
     found = a_stream(curator, stream)
-    panel = a_panel(source, like=found.plan.grid)
+    panel = a_panel(source, like=found.plan.grid, domain=found.plan.domain)
     rows: list[Report] = []
     for batch in _batches(found, panel, close=close):
         for row in batch:
@@ -126,10 +145,12 @@ def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Repo
 
 
 def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
-    steps = len({row.step for row in rows})
+    steps = {row.step for row in rows}
+    without = len(set(panel.on_grid(stream.plan.grid).steps) - steps)
     return (
-        f"{len(rows):,} rows of {steps:,} steps; {panel.n_steps - steps:,} of the {panel.n_steps:,} steps given "
-        f"have none (history, calendar, or still open). Plan {stream.plan.hash[:12]}, level {stream.plan.level}."
+        f"{len(rows):,} rows of {len(steps):,} steps; {without:,} of the {panel.n_steps:,} steps given have none "
+        "(history, calendar, still open, or not this stream's). "
+        f"Plan {stream.plan.hash[:12]}, level {stream.plan.level}."
     )
 
 
@@ -146,7 +167,7 @@ def watch(
     store: StoreAt,
     stream: StreamKey = None,
     once: Annotated[bool, typer.Option(help="Stop when the folder is empty.")] = False,
-    every: Annotated[float, typer.Option(help="How many seconds to wait before looking again.")] = 10.0,
+    every: Annotated[float, typer.Option(help="How many seconds to wait before looking again.", min=0.1)] = 10.0,
     database: Annotated[str | None, typer.Option(help="Look at a table instead: its address.")] = None,
     format_: Annotated[str, typer.Option("--format", help="The layout of the files.")] = "auto",
     row_minutes: Annotated[int | None, typer.Option(help="How long a row lasts.")] = None,
@@ -168,7 +189,7 @@ def watch(
         taken = watch_table(found, folder, database, once=once, every=every, **said)
     for each in taken:
         screen.line(_taken(each))
-        screen.say(f"{each.name}: {_fate(each)}")
+        screen.say(f"{each.name}: {_fate(each, folder=database is None)}")
         screen.log("taken", rows=len(each.rows), refused=bool(each.error))
         if each.head:
             _say_head(screen, each.head)
@@ -179,9 +200,9 @@ def _taken(each: Taken) -> dict[str, Any]:
     return {"name": each.name, "again": each.again, "error": each.error, "head": each.head, "rows": rows}
 
 
-def _fate(each: Taken) -> str:
+def _fate(each: Taken, *, folder: bool) -> str:
     if each.error:
-        return f"moved aside. {each.error}"
+        return f"{'moved aside. ' if folder else ''}{each.error}"
     return "taken before" if each.again else f"{len(each.rows):,} rows"
 
 
@@ -202,8 +223,9 @@ def export(
 
     Without --truth everything in it is public. With it, it is marked, and for the custodian's eyes.
     """
+    check_target(out, [each for each in (store, truth, open_data) if each is not None])
     curator = a_store(store, profiles)
-    found = a_stream(curator, stream)
+    found = a_stream(curator, stream, running=False)
     panels = {"truth": truth, "open_data": open_data}
     given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
     rows = exported(curator, found, out, **given)
@@ -215,12 +237,12 @@ def drift(
     screen: Screen,
     store: StoreAt,
     stream: StreamKey = None,
-    window: Annotated[int, typer.Option(help="How many cycles are averaged.")] = 28,
+    window: Annotated[int, typer.Option(help="How many cycles are averaged.", min=2)] = 28,
     threshold: Annotated[float, typer.Option(help="From which move on there is an alarm.")] = 0.3,
     profiles: Profiles = None,
 ) -> None:
     """How far the pattern has moved, from released rows alone: public, and free. Time for a successor?"""
-    found = a_stream(a_store(store, profiles), stream).drift(window=window, threshold=threshold)
+    found = a_stream(a_store(store, profiles), stream, running=False).drift(window=window, threshold=threshold)
     screen.result({"groups": {name: each.to_json() for name, each in found.items()}})
     for each in found.values():
         screen.say(each)

@@ -17,7 +17,7 @@ import typer
 from diurnal import __version__
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
-from diurnal.errors import BodyError, DiurnalError, PlanError, QueryError, StoreError, StreamError
+from diurnal.errors import BodyError, DiurnalError, PlanError, QueryError, StreamError
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read
 from diurnal.readings.kept import is_kept, open_panel
@@ -122,7 +122,7 @@ class _Failing:
             error = BrokenPipeError()
         code, words = _failure(error)
         self._screen.log("failed", seconds=seconds, error=type(error).__name__)
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) and sys.stdout is not None:
             # Whoever read this has gone: what is still in the buffer must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         typer.echo(plain(words), err=True)
@@ -171,7 +171,14 @@ def with_flags(error: DiurnalError) -> str:
     return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
 
 
-def a_panel(source: list[str], *, period: str | None = None, zone: str | None = None, like: Any = None) -> Panel:
+def a_panel(
+    source: list[str],
+    *,
+    period: str | None = None,
+    zone: str | None = None,
+    like: Any = None,
+    domain: tuple[int, int] | None = None,
+) -> Panel:
     """The panel of a kept file, or of raw files that tell everything themselves.
 
     Args:
@@ -179,13 +186,14 @@ def a_panel(source: list[str], *, period: str | None = None, zone: str | None = 
         period: Another length of a cycle than the panel's own.
         zone: The homes' wall clock, where raw files do not tell.
         like: The grid of a stream, for raw files.
+        domain: Its domain: what is outside is set aside.
     """
     if len(source) == 1 and is_kept(source[0]):
         panel = open_panel(source[0])
         return panel if period is None else panel.with_period(period)
     homes = read(source[0] if len(source) == 1 else source)
     if like is not None:
-        return make_panel(homes, like=like)
+        return make_panel(homes, like=like, domain=domain)
     return make_panel(homes, period="1d" if period is None else period, zone=zone)
 
 
@@ -195,22 +203,27 @@ def a_store(where: str, profiles: Path | None) -> Curator:
     Raises:
         StoreError: There is none.
     """
-    if "://" not in where and not Path(where).is_file():
-        raise StoreError(f"There is no store {Path(where).name}.", hint="`diurnal start` makes one.")
-    return Curator.open(where, profiles=profiles)
+    return Curator.open(where, profiles=profiles, create=False)
 
 
-def a_stream(curator: Curator, key: str | None) -> Stream:
-    """The stream whose name begins so; the one that runs, if there is one only.
+def shown(store: str) -> str:
+    """A store as it may be printed: an address without its password."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", store)
+
+
+def a_stream(curator: Curator, key: str | None, *, running: bool = True) -> Stream:
+    """The stream whose name begins so; the only one, or the one that runs, where a verb is about that.
 
     Raises:
         StreamError: There is none, or several.
     """
-    if key is not None:
+    if key:
         return curator.stream(key)
-    status = curator.status()
-    running = [each.plan for each in status.streams if each.end is None] or [each.plan for each in status.streams]
-    if len(running) != 1:
-        names = ", ".join(each[:12] for each in running) or "none"
+    streams = curator.status().streams
+    named = [each.plan for each in streams]
+    if running and len(named) > 1:
+        named = [each.plan for each in streams if each.end is None] or named
+    if len(named) != 1:
+        names = ", ".join(each[:12] for each in named) or "none"
         raise StreamError(f"The store has several streams, or none: {names}.", hint="Say which: --stream KEY.")
-    return curator.stream(running[0])
+    return curator.stream(named[0])

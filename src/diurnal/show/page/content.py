@@ -241,13 +241,13 @@ def _short(facts: Facts) -> dict[str, list[str]]:
 def _epsilons(facts: Facts) -> list[dict[str, str]]:
     """The numbers of the promise, each with what it is for."""
     numbers = facts.guarantee.numbers()
-    cycle = f"for any one {facts.cycle}"
+    cycle = f"for any one reported {facts.cycle}"
     named = {"epsilon": f"for the usual {facts.cycle}, for ever", "cycle_epsilon": cycle}
     found = []
     for name, what in named.items():
         if numbers[name] is not None:
             loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
-            delta = f", delta {numbers['delta']}" if loose else ""
+            delta = f", but for a chance of delta {numbers['delta']}" if loose else ""
             found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": _odds(float(numbers[name]))})
     return found
 

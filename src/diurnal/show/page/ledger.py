@@ -2,7 +2,7 @@
 
 An event's content may hold digests of private things: of households' names, of what was acknowledged, of what is
 kept. So nothing is shown because it is there: each kind names what it shows, and a kind that nobody has named shows
-nothing. Of events about people there is the kind only, without the moment.
+nothing. Of events about people the public is told how many there were, and neither when nor between which others.
 """
 
 from __future__ import annotations
@@ -41,17 +41,26 @@ def ledger_content(curator: Curator) -> dict[str, Any]:
     return {"head": curator.head, "budgets": budgets, "events": list(lines(curator.ledger()))}
 
 
-def lines(events: Sequence[Event]) -> Iterator[list[str]]:
-    """A line for each event, one for reports that follow each other: number, time, words, what was spent."""
-    for reported, some in groupby(events, key=lambda event: event.kind == "reported"):
+def lines(events: Sequence[Event], *, people: bool = False) -> Iterator[list[str]]:
+    """A line for each event, one for reports that follow each other: number, time, words, what was spent.
+
+    Args:
+        events: The ledger.
+        people: Whether events about people are told one by one, for the custodian. Else they are counted.
+    """
+    told = [event for event in events if people or event.kind not in PEOPLE]
+    for reported, some in groupby(told, key=lambda event: event.kind == "reported"):
         if reported:
             yield _batches(list(some))
         else:
             yield from map(_line, some)
+    count = 0 if people else sum(event.kind in ("forgotten", "tenancy") for event in events)
+    if count:
+        yield ["", "not shown", f"Erasures and changes of tenancy so far: {count}.", ""]
 
 
 def _line(event: Event) -> list[str]:
-    time = "not shown" if event.kind in PEOPLE else _moment(event.time)
+    time = _moment(event.time)
     say = WORDS.get(event.kind)
     words = PEOPLE.get(event.kind, "Something else was decided.") if say is None else say(event.content)
     return [f"{event.number}", time, words, _spent(event.content) if event.kind == "started" else ""]

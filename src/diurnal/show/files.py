@@ -1,0 +1,68 @@
+"""Files: what is written for people and programs, whole or not at all, and never over what cannot be had again."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from diurnal.errors import InputError
+from diurnal.readings.kept import is_kept
+
+SQLITE = b"SQLite format 3"
+"""How a file of SQLite begins."""
+
+
+def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> None:
+    """Write a file beside its place and move it there: nobody ever sees a part of it.
+
+    Args:
+        path: Where to.
+        content: What.
+        private: Whether its owner alone may read it, from its first byte on.
+    """
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        opened = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+        with os.fdopen(opened, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def check_target(path: Path, inputs: Iterable[str | Path] = (), *, panel: bool = False) -> None:
+    """Refuse to write over a panel, a store, or what is being read.
+
+    Args:
+        path: Where something is to be written.
+        inputs: What is read.
+        panel: Whether it is a panel, which may take an older one's place.
+
+    Raises:
+        InputError: The file is one of these.
+    """
+    if not path.exists():
+        return
+    if any(_same(path, Path(each)) for each in inputs):
+        raise InputError(f"{path.name} is what is read here.", hint="Give the output another name.")
+    if (is_kept(path) and not panel) or _begins(path).startswith(SQLITE):
+        raise InputError(
+            f"{path.name} is a panel or a store, and is not written over.", hint="Give the output another name."
+        )
+
+
+def _begins(path: Path) -> bytes:
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(len(SQLITE))
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.exists() and one.resolve() == other.resolve()
