@@ -185,6 +185,7 @@ def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
     found["stop"] = said("stop", *store)
     found["drift"] = said("drift", *store)
     found["demo"] = said("demo", "--homes", "20", "--days", "16", "--out", "demo")
+    found["reproduce"] = said("reproduce", "town", "--out", "paper")
     assert told.keys() == found.keys()
     for verb, content in found.items():
         assert content["version"] == 1

@@ -7,10 +7,10 @@ them share, `screen` where their words go, `settings` the file of defaults.
 
 from __future__ import annotations
 
-from diurnal.show.cli import demo, plans, readings, stores, streams
+from diurnal.show.cli import demo, plans, readings, stores, streams, studies
 from diurnal.show.cli.verbs import app
 
-for room in (demo, readings, plans, streams, stores):
+for room in (demo, readings, plans, streams, stores, studies):
     room.add(app)
 
 

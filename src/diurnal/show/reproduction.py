@@ -1,0 +1,283 @@
+"""The page of a reproduction: the paper's figures and ours side by side, in Markdown and as one HTML file.
+
+Both are written from the same blocks. The HTML file has its figures in it and asks for nothing from anywhere.
+Truth and coefficients on it are computed on the readings themselves: where these are not open, the page is for the
+custodian's eyes, and says so.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from diurnal.show.charts import _style
+from diurnal.show.figures import FIGURES
+from diurnal.study.reproduction.accuracy import MECHANISMS, STATED
+from diurnal.study.reproduction.hypotheses import Question
+from diurnal.study.reproduction.results import Reproduction
+
+PROMISES = {
+    "theorem-1": "the periodic component of a home, for ever; variations are published exactly",
+    "repair": "the same, and any one home's variations in any one cycle",
+    "corollary-1": "none: what the paper promises for it fails",
+    "split": "everything of a home, for the year and no longer",
+}
+"""What each mechanism keeps."""
+
+CAPTIONS = {
+    "figure_one": "An almost periodic series as in the paper's Figure 1: a sine, a constant of each cycle, noise.",
+    "heatmaps": "The coefficients of every two days and of every two weeks.",
+    "histograms": "How large they are. Dashed: what the paper prints.",
+    "report": "The report of Theorem 1 at epsilon = 5 against the truth, with the ranges stated here. Above, the "
+    "band from the least to the most of every day.",
+    "errors": "Relative error against epsilon: root mean square error over the largest true mean.",
+    "gains": "How many times less error than epsilon split over all reports, by how many days are reported.",
+}
+
+SEEN = {
+    (
+        "heatmaps",
+        "ausgrid",
+        "2012-07-01T00:00",
+    ): " The edges at days 98 and 280 are the clock changes of 7 October and "
+    "7 April: part of what days have in common goes by a clock that does not change.",
+    ("heatmaps", "umass", "2015-01-01T00:00"): " The edges at days 275 and 344, early October and 11 December, are "
+    "sudden changes of the homes' use, listed below; the largest coefficients lie between them.",
+}
+"""What is to be seen in a figure of the data that the paper used, by figure, experiment and first step."""
+
+STYLE = """
+:root{color-scheme:light}
+body{font:16px/1.5 "DejaVu Sans",Verdana,sans-serif;color:#1d2733;background:#fff;max-width:62rem;margin:2rem auto;
+padding:0 1rem}
+h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.2rem;margin-top:2.2rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:.8rem 0}
+th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #d5dae0}
+th{border-bottom:2px solid #8793a0}.n{text-align:right;white-space:nowrap}
+figure{margin:1.4rem 0}img{max-width:100%;height:auto}figcaption{font-size:.85rem;color:#55606c}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heading:
+    """A heading."""
+
+    text: str
+    """Its words."""
+    level: int = 2
+    """1 is the page's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    """Its words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table."""
+
+    head: Sequence[str]
+    """What the columns are."""
+    rows: Sequence[Sequence[str]]
+    """The cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A figure."""
+
+    name: str
+    """Which one."""
+    caption: str
+    """What it shows."""
+
+
+Block = Heading | Text | Table | Picture
+
+
+def ready() -> None:
+    """See to it that figures can be drawn, before long work is done for them.
+
+    Raises:
+        InputError: There is no matplotlib.
+    """
+    _style()
+
+
+def write(study: Reproduction, folder: Path) -> list[Path]:
+    """Write the page, its figures and its numbers into a folder, and say which files these are.
+
+    Raises:
+        InputError: There is no matplotlib.
+    """
+    drawn = {name: study.picture("svg", name) for name in FIGURES}
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    content: dict[Path, bytes] = {folder / "figures" / f"{name}.svg": picture for name, picture in drawn.items()}
+    made = tuple(blocks(study))
+    content[folder / "reproduction.md"] = markdown(made).encode()
+    content[folder / "reproduction.html"] = html(made, drawn, title=_title(study)).encode()
+    content[folder / "numbers.json"] = f"{json.dumps(study.to_json(), indent=1)}\n".encode()
+    for path, bytes_ in content.items():
+        path.write_bytes(bytes_)
+        if study.said.name != "town":
+            # It shows the truth: whoever may read the readings decides who else may.
+            path.chmod(0o600)
+    return list(content)
+
+
+def _title(study: Reproduction) -> str:
+    return f"The paper reproduced: {study.said.title}"
+
+
+def blocks(study: Reproduction) -> Iterator[Block]:
+    """Everything on the page, from top to bottom."""
+    yield Heading(text=_title(study), level=1)
+    yield from _data(study)
+    yield from _statements(study)
+    yield from _errors(study)
+    yield Heading(text="Figures")
+    for name in FIGURES:
+        seen = SEEN.get((name, study.said.name, study.days.grid.anchor), "")
+        yield Picture(name=name, caption=CAPTIONS[name] + seen)
+    yield Heading(text="What the paper leaves open")
+    yield Text(
+        text="Each way to understand it, with what that gives. It fits if that is what the paper prints; it is "
+        "possible if only the homes that are missing here lie between, within two standard deviations. Many ways "
+        "are tried, so that one may come near by chance."
+    )
+    for question in study.questions:
+        yield from _question(question)
+
+
+def _data(study: Reproduction) -> Iterator[Block]:
+    setting, grid = study.series.setting, study.days.grid
+    first, last = (grid.wall(step) for step in (study.days.first_step, study.days.steps[-1]))
+    yield Text(
+        text='F. Farokhi, "Differential Privacy for Evolving Almost-Periodic Datasets with Continual Linear '
+        'Queries: Application to Energy Data Privacy", arXiv 1909.11812. A study: nothing here is a release. Truth '
+        "and coefficients are computed on the readings themselves; where these are not open, this page is for the "
+        "custodian's eyes."
+    )
+    yield Table(
+        head=("", "the paper", "here"),
+        rows=(
+            ("data", study.said.paper_data, f"{setting.homes} homes, {first:%Y-%m-%d} to {last:%Y-%m-%d}"),
+            ("half hours", f"{study.said.horizon:,} (as printed)", f"{setting.cycles * setting.slots:,}"),
+            ("difference", "", study.said.gap),
+            ("largest mean", "not printed", f"{setting.peak / 1000:.3f} kWh a half hour"),
+        ),
+    )
+
+
+def _statements(study: Reproduction) -> Iterator[Block]:
+    yield Heading(text="What the paper says, and what became of it")
+    yield Table(
+        head=("the paper says", "its figure", "ours", "", "why"),
+        rows=[(each.says, each.paper, each.ours, each.outcome, each.why) for each in study.statements],
+    )
+
+
+def _errors(study: Reproduction) -> Iterator[Block]:
+    shown = (0.1, 1.0, 5.0, 10.0)
+    yield Heading(text="Relative errors")
+    yield Text(
+        text=f"With Df_z = {STATED.profile / 1000:g} kWh, Df_w = {STATED.variation / 1000:g} kWh and Df_x = "
+        f"{STATED.reading / 1000:g} kWh, a period of a day, epsilon the same for both layers of the repair."
+    )
+    yield Table(
+        head=("mechanism", *(f"epsilon {each:g}" for each in shown), "promise"),
+        rows=[
+            (words, *(_number(study.error(name, each)) for each in shown), PROMISES[name])
+            for name, words in MECHANISMS.items()
+        ],
+    )
+    yield Text(
+        text="Corollary 1 is studied here and nowhere run: its promise fails, since every later cycle repeats the "
+        "first cycle's variations behind noise of its own, and the loss adds up with every cycle (theory 3). No "
+        "curator can run it; in strong mode it runs the repair, which has fresh noise in the first cycle too, "
+        "keeps the promise and has less error."
+    )
+
+
+def _question(question: Question) -> Iterator[Block]:
+    judged = any(row.fits for row in question.rows)
+    yield Heading(text=question.name, level=3)
+    yield Text(text=question.asked)
+    rows = [(row.reading, *map(_number, row.values), *((row.fits,) if judged else ())) for row in question.rows]
+    if any(question.paper):
+        rows.insert(0, ("the paper", *question.paper, *(("",) if judged else ())))
+    yield Table(head=("", *question.columns, *(("",) if judged else ())), rows=rows)
+    yield Text(text=question.answer)
+
+
+def _number(value: float) -> str:
+    """Whole numbers as they are, small ones to four places, others to four digits."""
+    if float(value).is_integer() or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:.4g}"
+
+
+def markdown(page: Iterable[Block]) -> str:
+    """The page as Markdown, its figures beside it in `figures/`."""
+    return "\n\n".join(map(_markdown, page)) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {block.text}"
+    if isinstance(block, Text):
+        return _marked(block.text)
+    if isinstance(block, Picture):
+        return f"![{_marked(block.caption)}](figures/{block.name}.svg)\n\n*{_marked(block.caption)}*"
+    lines = [block.head, ["---"] * len(block.head), *block.rows]
+    return "\n".join(f"| {' | '.join(map(_marked, line))} |" for line in lines)
+
+
+def _marked(text: str) -> str:
+    """Text in which no bar ends a cell and no star begins anything."""
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def html(page: Iterable[Block], pictures: dict[str, bytes], *, title: str) -> str:
+    """The page as one HTML file with its figures in it."""
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    body = "\n".join(_html(block, pictures) for block in page)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _html(block: Block, pictures: dict[str, bytes]) -> str:
+    if isinstance(block, Heading):
+        return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
+    if isinstance(block, Text):
+        return f"<p>{escape(block.text)}</p>"
+    if isinstance(block, Picture):
+        source = base64.b64encode(pictures[block.name]).decode()
+        words = escape(block.caption)
+        image = f'<img src="data:image/svg+xml;base64,{source}" alt="{words}">'
+        return f"<figure>{image}<figcaption>{words}</figcaption></figure>"
+    kinds = [' class="n"' if _numbers(column) else "" for column in zip(*block.rows, strict=True)]
+    head, *rows = (_row(row, kinds, tag) for row, tag in [(block.head, "th"), *((row, "td") for row in block.rows)])
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _row(cells: Sequence[str], kinds: Sequence[str], tag: str) -> str:
+    made = (f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True))
+    return f"<tr>{''.join(made)}</tr>"
+
+
+def _numbers(column: Sequence[str]) -> bool:
+    """Whether most of a column's cells are numbers."""
+    return 2 * sum(cell.replace(",", "").replace(".", "").isdigit() for cell in column) > len(column)

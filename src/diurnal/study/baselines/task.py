@@ -1,0 +1,212 @@
+"""Task: what every rival is asked, with all that it may know.
+
+The mean of n households at every step of a horizon. Every rival gets the same readings, the same public knowledge
+(domain, reference, open data) and the same epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from diurnal.errors import PlanError
+from diurnal.exact import Number, instance, positive
+from diurnal.planning.reference import Reference, public_reference
+from diurnal.private import Private
+from diurnal.promise.budget import check_delta, zcdp_for
+from diurnal.readings import kernels
+from diurnal.readings.data import Floats, Integers
+from diurnal.readings.panel import Panel
+
+Made = TypeVar("Made")
+Span = Literal["reading", "cycle", "everything"]
+"""How much of one household is protected: one reading, any one cycle (a day), or its readings of all steps."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Task(Private):
+    """Report the mean of these households at every step. Make one with `task_of`."""
+
+    panel: Panel
+    """What is reported: whole cycles, and no gaps."""
+    history: Panel
+    """The cycles before, to learn profiles from."""
+    epsilon: Fraction
+    """What every rival may spend."""
+    delta: Fraction = Fraction(1, 10**6)
+    """For those with Gaussian noise."""
+    domain: tuple[int, int]
+    """The public range of a reading."""
+    profile_range: tuple[int, int]
+    """The public range of a household's profile in a slot."""
+    reference: Reference
+    """What is publicly known of such households: a mean day."""
+    open_data: Panel
+    """Public readings of other households, scaled to the publicly known level."""
+    copies: int = 1
+    """As if each household were there so often: the same mean of more households, for charts."""
+    _kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """How many households the mean is of."""
+        return self.panel.n_households * self.copies
+
+    @property
+    def slots(self) -> int:
+        """T, the slots of a cycle."""
+        return self.panel.grid.slots
+
+    @property
+    def cycles(self) -> int:
+        """K, the cycles of the horizon."""
+        return self.panel.n_cycles
+
+    @property
+    def steps(self) -> int:
+        """T K, how many reports there are."""
+        return self.slots * self.cycles
+
+    @property
+    def level(self) -> float:
+        """The publicly known mean of a reading."""
+        return sum(map(abs, self.reference.profile)) / self.slots
+
+    @property
+    def truth(self) -> Floats:
+        """f, the true mean at every step."""
+        return self.clamped(None)
+
+    @property
+    def public(self) -> Floats:
+        """The public mean day, again and again."""
+        return np.tile(np.array(self.reference.profile, dtype=float), self.cycles)
+
+    @property
+    def profiles(self) -> Integers:
+        """zhat: each household's floor mean in each slot of the history, a column a household."""
+        return self.keep("profiles", lambda: self._profiles(self.history))
+
+    def clamped(self, levels: float | None) -> Floats:
+        """The mean at every step of readings cut off at so many levels above the least; not cut if None."""
+        top = self.top(levels)
+        return self.keep(("clamped", top), lambda: np.minimum(self.panel.readings, top).mean(axis=1))
+
+    def top(self, levels: float | None) -> int:
+        """Where readings are cut off, in units of a reading."""
+        low, high = self.domain
+        return high if levels is None else min(high, low + max(1, round(levels * self.level)))
+
+    def reach(self, levels: float | None = None) -> float:
+        """By how much one household's one reading, cut off there, can move the mean."""
+        return (self.top(levels) - self.domain[0]) / self.n
+
+    def length(self, span: Span) -> int:
+        """How many consecutive readings of a household a span has."""
+        return {"reading": 1, "cycle": self.slots, "everything": self.steps}[span]
+
+    def zcdp(self) -> float:
+        """The rho whose loss is (epsilon, delta)-DP."""
+        return float(zcdp_for(self.epsilon, self.delta))
+
+    def at(self, *, epsilon: Number | None = None, cycles: int | None = None, copies: int | None = None) -> Task:
+        """The same task with another epsilon, over fewer cycles, or for more households."""
+        return replace(
+            self,
+            epsilon=self.epsilon if epsilon is None else positive(epsilon, "epsilon"),
+            panel=self.panel if cycles is None else self.panel.first(cycles),
+            copies=self.copies if copies is None else copies,
+            _kept=dict(self._kept) if cycles is None else {},
+        )
+
+    def among(self, households: Integers) -> Task:
+        """The same task for some of the households."""
+        panel, history = self.panel.columns(households), self.history.columns(households)
+        return replace(self, panel=panel, history=history, _kept={})
+
+    def keep(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What was made before under that key, else made now. The key names all it follows from but the panel."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        made: Made = self._kept[key]
+        return made
+
+    def _profiles(self, panel: Panel) -> Integers:
+        return kernels.profiles(panel.readings, panel.present, slots=self.slots, min_readings=1)[0]
+
+
+def task_of(
+    panel: Panel,
+    *,
+    epsilon: Number,
+    open_data: Panel,
+    history: Panel | None = None,
+    delta: Number = "1e-6",
+    domain: tuple[int, int] | None = None,
+    profile_range: tuple[int, int] | None = None,
+    level: float | None = None,
+) -> Task:
+    """The task of reporting a panel's mean.
+
+    Args:
+        panel: Private readings. Gaps are filled with the household's mean in that slot, so that all rivals get the
+            same; a broken last cycle is left out.
+        epsilon: What every rival may spend.
+        open_data: *Public* readings of other households on the same grid.
+        history: The cycles before the panel; the panel's own first half, at most 91, unless given. These are not
+            reported.
+        delta: For Gaussian noise.
+        domain: The public range of a reading; the panel's own unless given.
+        profile_range: The public range of a profile in a slot; the domain unless given.
+        level: The publicly known mean of a reading; the open data's unless given, to which it is scaled.
+
+    Raises:
+        PlanError: There are not two cycles, or no domain.
+    """
+    instance(panel, Panel, "panel", hint="Make one with dn.panel.")
+    if history is None:
+        cut = min(91, panel.n_cycles // 2)
+        history, panel = panel.first(cut), panel.after(cut)
+    if not history.n_cycles or not panel.n_cycles:
+        raise PlanError("Expected at least a cycle of history and one to report.", hint="Give more readings.")
+    domain = domain or panel.domain
+    if domain is None:
+        raise PlanError("Expected the public range of a reading.", hint="For example domain=(0, 8000).")
+    open_data = _at_level(open_data, level)
+    return Task(
+        panel=_complete(panel.first(panel.n_cycles)),
+        history=_complete(history.first(history.n_cycles)),
+        epsilon=positive(epsilon, "epsilon"),
+        delta=check_delta(delta),
+        domain=domain,
+        profile_range=profile_range or domain,
+        reference=public_reference(open_data),
+        open_data=open_data,
+    )
+
+
+def _complete(panel: Panel) -> Panel:
+    """In memory, with every gap filled by the household's floor mean in that slot, and no calendar."""
+    readings, present = panel.readings, panel.present
+    filled, _ = kernels.profiles(readings, present, slots=panel.grid.slots, min_readings=1)
+    repeated = np.tile(filled, (panel.n_cycles, 1))
+    return Panel.from_array(
+        np.where(present, readings, repeated),
+        households=panel.households,
+        grid=panel.grid,
+        first_step=panel.first_step,
+    )
+
+
+def _at_level(open_data: Panel, level: float | None) -> Panel:
+    """Other households' readings, as if they used as much as these are publicly known to use."""
+    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
+    if level is None:
+        return open_data
+    readings, present = open_data.readings, open_data.present
+    scaled = np.rint(readings * (level / readings[present].mean())).astype(np.int64)
+    return Panel.from_array(scaled, present=present, households=open_data.households, grid=open_data.grid)

@@ -1,0 +1,207 @@
+"""Compare: every rival and ours on the same readings, horizon and epsilon, scored alike.
+
+Errors are against the truth, so all of this is for the custodian. Where the noise is additive, errors of reports
+and of totals follow from formulas; where not, from draws, with an interval. Absolute errors and those of a day's
+largest value always come from draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from diurnal.errors import PlanError
+from diurnal.exact import Number, text, whole
+from diurnal.private import Private, PrivateDict, private
+from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
+from diurnal.study.baselines import Baseline, Task, rivals, task_of
+from diurnal.study.baselines.score import Score, relative_error, score
+
+VERSION = 1
+GROUPS = ("all: no data", "everything", "pattern, day", "one day", "one reading", "pattern", "nothing", "fails")
+"""Promises in the order of the table."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Private):
+    """Every rival's scores. Prints as a table, for the custodian's eyes."""
+
+    n_households: int
+    """n."""
+    slots: int
+    """T."""
+    cycles: int
+    """K."""
+    epsilon: Fraction
+    """What each may spend."""
+    delta: Fraction
+    """For Gaussian noise."""
+    unit: str
+    """The unit of a reading."""
+    largest: float
+    """The largest true value."""
+    mean: float
+    """The mean true value."""
+    scores: tuple[Score, ...]
+    """One a rival."""
+
+    def score(self, name: str) -> Score:
+        """A rival's score by its name."""
+        return {score.name: score for score in self.scores}[name]
+
+    def to_json(self) -> PrivateDict:
+        """Plain data with fractions as strings."""
+        own = {name: getattr(self, name) for name in ("n_households", "slots", "cycles", "unit", "largest", "mean")}
+        spent = {"epsilon": text(self.epsilon), "delta": text(self.delta)}
+        made: PrivateDict = private(
+            {"version": VERSION, **own, **spent, "scores": [s.to_json() for s in self.scores]}
+        )
+        return made
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.n_households} households, {self.cycles} cycles of {self.slots}, epsilon {text(self.epsilon)}; "
+            f"largest mean {self.largest:.0f} {self.unit}"
+        )
+        lines = [
+            head,
+            f"{'':21}{'protects':13}{'error':>7}{'skill':>7}{'mean':>7}{'day':>7}{'year':>6}{'peak':>7}  us",
+        ]
+        ordered = sorted(self.scores, key=lambda s: (GROUPS.index(s.promise.protects), s.relative_error))
+        lines += [_line(score) for score in ordered]
+        drawn = [s for s in ordered if s.interval is not None]
+        lines += [
+            f"* {s.got}: error {s.interval[0]:.3g} to {s.interval[1]:.3g} (95 %), {s.name}"
+            for s in drawn
+            if s.interval
+        ]
+        return "\n".join(lines)
+
+
+def compare(
+    task: Task | Panel,
+    *,
+    epsilon: Number = "1",
+    open_data: Panel | None = None,
+    history: Panel | None = None,
+    draws: int = 20,
+    seed: int = 1,
+    baselines: Sequence[Baseline] | None = None,
+    **more: Any,
+) -> Comparison:
+    """Run every rival and ours on one task.
+
+    Args:
+        task: A task, or a panel to make one of with what follows; see `task_of`.
+        epsilon: What each may spend.
+        open_data: *Public* readings of other households; needed with a panel.
+        history: The cycles before the panel.
+        draws: How many releases are drawn of each; a fifth where it is slow (ours and OpenDP) and a formula tells.
+        seed: For the draws of rivals. Ours and OpenDP draw from the system's entropy.
+        baselines: Which; all of `rivals`, with the settings that suit the task, unless given.
+        more: delta, domain, profile_range and level, as in `task_of`.
+
+    Raises:
+        PlanError: A panel without open data, or what `task_of` refuses.
+    """
+    if not isinstance(task, Task):
+        if open_data is None:
+            raise PlanError("Expected open_data beside a panel.", hint="Give public readings of other households.")
+        task = task_of(task, epsilon=epsilon, open_data=open_data, history=history, **more)
+    whole(draws, "draws", least=2)
+    chosen = _suited(task) if baselines is None else tuple(baselines)
+    with Progress("Comparing", len(chosen)) as bar:
+        scores = []
+        for i, each in enumerate(chosen):
+            scores.append(score(each, task, draws=draws, rng=np.random.default_rng([seed, i])))
+            bar.advance(1)
+    return Comparison(
+        n_households=task.n,
+        slots=task.slots,
+        cycles=task.cycles,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        unit=task.panel.grid.unit,
+        largest=float(np.abs(task.truth).max()),
+        mean=float(task.truth.mean()),
+        scores=tuple(scores),
+    )
+
+
+def curves(
+    task: Task,
+    *,
+    epsilons: Sequence[Number] = ("0.1", "0.2", "0.5", "1", "2", "5", "10"),
+    sizes: Sequence[int] | None = None,
+    cycles: Sequence[int] | None = None,
+    baselines: Iterable[Baseline] | None = None,
+    draws: int = 4,
+    seed: int = 1,
+) -> PrivateDict:
+    """Relative errors against epsilon, the number of households and the horizon, as plain lists for charts.
+
+    Fewer households are some of them at random; more are the same ones several times over, which leaves the mean as
+    it is and makes the noise smaller. All errors are over the largest value of the whole task, to compare.
+
+    Returns:
+        {"epsilon": {"at": [...], "relative_error": {name: [...]}}, "households": {...}, "cycles": {...}}
+    """
+    given = None if baselines is None else tuple(baselines)
+    n, rng = task.panel.n_households, np.random.default_rng(seed)
+    sizes = sizes or [n // 4, n // 2, n, 4 * n, 16 * n, 64 * n]
+    cycles = cycles or sorted({c for c in (7, 28, 91, 182, task.cycles) if c <= task.cycles})
+    shuffled, largest = rng.permutation(n), float(np.abs(task.truth).max())
+
+    def sized(size: int) -> Task:
+        return task.at(copies=size // n) if size >= n else task.among(np.sort(shuffled[:size]))
+
+    axes: dict[str, tuple[Sequence[Number], Callable[[Any], Task]]] = {
+        "epsilon": (epsilons, lambda epsilon: task.at(epsilon=epsilon)),
+        "households": (sizes, sized),
+        "cycles": (cycles, lambda count: task.at(cycles=count)),
+    }
+    found: dict[str, Any] = {}
+    with Progress("Curves", sum(len(at) for at, _ in axes.values())) as bar:
+        for axis, (at, make) in axes.items():
+            errors: dict[str, list[float]] = {}
+            for place in at:
+                changed = make(place)
+                for each in _suited(changed) if given is None else given:
+                    error = relative_error(each, changed, draws=draws, seed=seed, largest=largest)
+                    errors.setdefault(each.name, []).append(error)
+                bar.advance(1)
+            found[axis] = {"at": [float(Fraction(place)) for place in at], "relative_error": errors}
+    made: PrivateDict = private(found)
+    return made
+
+
+def _suited(task: Task) -> tuple[Baseline, ...]:
+    return rivals(size=task.n * float(task.epsilon))
+
+
+def _line(score: Score) -> str:
+    mark = "" if score.interval is None else "*"
+    numbers = (score.relative_error, score.skill, score.mean_absolute_error, score.day_error)
+    cells = "".join(f"{_short(value):>7}" for value in numbers)
+    rest = f"{_short(score.year_error):>6}{_short(score.peak_error):>7}{_microseconds(score.seconds):>4}"
+    return f"{score.name + mark:21}{score.promise.protects:13}{cells}{rest}"
+
+
+def _microseconds(seconds: float) -> str:
+    return "<1" if seconds < 1e-6 else f"{1e6 * seconds:.0f}"
+
+
+def _short(value: float) -> str:
+    """Three digits in at most six places."""
+    size = abs(value)
+    if 0 < size < 0.001 or size >= 99999.5:
+        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+").replace("e+", "e")
+    return f"{value:.3f}"[:6] if size < 1 else f"{value:.3g}" if size < 100 else f"{value:.0f}"
+
+
+__all__ = ["Comparison", "Score", "compare", "curves", "relative_error"]

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+import support
+from diurnal.errors import PlanError, PrivateError
+from diurnal.private import public
+from diurnal.study.baselines import task_of
+
+
+def test_the_truth_is_the_mean_of_the_households(task):
+    """F is the mean at every reported step, and the history is not reported."""
+    assert task.truth == pytest.approx(task.panel.readings.mean(axis=1))
+    assert (task.n, task.slots, task.cycles, task.steps) == (30, 8, 16, 128)
+    assert task.history.n_cycles == 8
+
+
+def test_gaps_are_filled_alike_for_all():
+    """A missing reading is the household's floor mean in that slot, so every rival gets the same numbers."""
+    readings = np.array([[4, 1], [6, 2], [9, 3], [8, 4]] * 2)
+    present = np.ones_like(readings, dtype=bool)
+    present[4, 0] = False
+    panel = support.small_panel(readings, present=present)
+    task = task_of(panel.after(1), history=panel.first(1), epsilon="1", open_data=panel, domain=(0, 10))
+    # In slot 0 the first household has 9 and 9 besides the gap.
+    assert task.panel.readings[2, 0] == 9
+    assert task.panel.present.all()
+
+
+def test_readings_are_cut_off_at_levels(task):
+    """The mean of readings cut off, and the sensitivity that goes with it; never above the domain."""
+    top = task.top(1)
+    assert top == round(task.level)
+    assert task.clamped(1) == pytest.approx(np.minimum(task.panel.readings, top).mean(axis=1))
+    assert task.reach(1) == pytest.approx(top / 30)
+    assert task.reach() == task.reach(1000) == pytest.approx(100 / 30)
+
+
+def test_more_copies_have_the_same_mean_and_less_weight(task):
+    """Ten of each household: the same truth, a tenth of the sensitivity."""
+    many = task.at(copies=10)
+    assert many.truth == pytest.approx(task.truth)
+    assert many.reach() == pytest.approx(task.reach() / 10)
+
+
+def test_fewer_cycles_and_households_are_cut_from_the_task(task):
+    """The first cycles, some columns, and nothing remembered of the whole."""
+    assert task.truth.size == 128
+    assert task.at(cycles=3).truth == pytest.approx(task.truth[:24])
+    few = task.among(np.array([1, 4]))
+    assert few.truth == pytest.approx(task.panel.readings[:, [1, 4]].mean(axis=1))
+
+
+def test_open_data_is_brought_to_the_public_level(make):
+    """A level scales the open readings, hence the reference."""
+    task = make(level=50.0)
+    assert task.level == pytest.approx(50, abs=1)
+    assert task.open_data.readings.mean() == pytest.approx(50, abs=0.5)
+
+
+def test_a_task_is_private(task):
+    """It holds readings: nothing of it is shown, and it does not pass as public."""
+    assert "private" in repr(task)
+    with pytest.raises(PrivateError):
+        public(task)
+
+
+def test_what_makes_no_task_is_refused():
+    """No domain, or a single cycle."""
+    panel = support.town(cycles=1)
+    with pytest.raises(PlanError, match="history"):
+        task_of(panel, epsilon="1", open_data=panel, domain=(0, 100))
+    longer = support.town(cycles=4)
+    with pytest.raises(PlanError, match="range"):
+        task_of(longer, epsilon="1", open_data=panel)
+    assert task_of(longer, epsilon="1", open_data=panel, domain=(0, 100)).cycles == 2
