@@ -93,7 +93,7 @@ def check_open(open_data: Panel | None, homes: Any) -> None:
     Raises:
         PlanError: A household of the same name has the same readings at the same times.
     """
-    if open_data is None or not isinstance(homes, Panel):
+    if not isinstance(open_data, Panel) or not isinstance(homes, Panel):
         return
     if open_data is homes or _shares_readings(open_data, homes):
         raise PlanError(

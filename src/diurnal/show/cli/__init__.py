@@ -7,6 +7,8 @@ them share, `screen` where their words go, `settings` the file of defaults.
 
 from __future__ import annotations
 
+import signal
+
 from diurnal.show.cli import demo, plans, readings, stores, streams, studies
 from diurnal.show.cli.verbs import app
 
@@ -16,7 +18,11 @@ for room in (demo, readings, plans, streams, stores, studies):
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="diurnal")
+    try:
+        app(prog_name="diurnal")
+    finally:
+        # What was asked for is done or refused by now: an interrupt has nothing left to stop.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 __all__ = ["app", "main"]
