@@ -15,6 +15,7 @@
         ├── AcknowledgeError           nobody has said to have read the verdict on these readings
         ├── PrivateError               what was computed on private data was about to be made public
         ├── StoreError                 a store that cannot be reached, written, or believed
+        │   └── NoStoreError           there is none
         └── StreamError                an unknown or stopped stream
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
@@ -115,6 +116,10 @@ class PrivateError(RefusedError):
 
 class StoreError(RefusedError):
     """The store cannot be reached, written or believed; nothing was drawn, spent or published."""
+
+
+class NoStoreError(StoreError):
+    """There is no store, and none was to be made."""
 
 
 class StreamError(RefusedError):

@@ -42,9 +42,10 @@ class Pictured:
         """
         path = Path(path)
         drawn = self.picture(path.suffix.lstrip(".").lower(), chart)
+        if isinstance(self, Private) and not path.exists():
+            # Its owner's alone from the first byte on.
+            path.touch(mode=0o600)
         path.write_bytes(drawn)
-        if isinstance(self, Private):
-            path.chmod(0o600)
         return path
 
     def picture(self, format: str = "svg", chart: str | None = None) -> bytes:  # noqa: A002

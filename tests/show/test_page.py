@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import itertools
 import json
 import re
@@ -240,6 +241,16 @@ def test_the_whole_promise_is_on_the_page(level):
     assert stream.plan.query.sentence() in words
     for heading in ("What is promised", "What it rests on", "What this does not protect"):
         assert words.count(heading) == 2
+
+
+def test_what_other_plans_cost_the_same_households_is_said():
+    """A page whose store has spent more than its own plan says what all plans cost together; others say nothing."""
+    curator, stream, panel = started("pattern")
+    words = "Other plans report on these households too: together they cost"
+    assert words not in public_page(curator, stream)
+    plan = dataclasses.replace(stream.plan, query=dn.Mean(), epsilon=Fraction(1, 2))
+    curator.start(plan, history=panel.first(HISTORY), acknowledge=dn.check(panel).digest)
+    assert f"{words} 3/2 for the usual" in public_page(curator, stream)
 
 
 def test_the_page_asks_for_nothing():

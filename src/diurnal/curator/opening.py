@@ -18,7 +18,7 @@ from diurnal.curator import database, schema
 from diurnal.curator.ledger import Head, loss_of, loss_text
 from diurnal.curator.shelf import FolderShelf
 from diurnal.curator.store import Store
-from diurnal.errors import PopulationError, StoreError
+from diurnal.errors import NoStoreError, PopulationError, StoreError
 from diurnal.promise.budget import Budget, Loss
 
 
@@ -51,7 +51,7 @@ def opened(
             _fence(store, fence)
             store.sweep()
         elif fence is not None or not create:
-            raise StoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
+            raise NoStoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
         else:
             store.create(Budget() if budget is None else budget, population)
             store.close_steps(calendar)
@@ -62,7 +62,7 @@ def _check_file(path: Path, *, create: bool) -> None:
     """Refuse a file that is something else, before anything of it is touched."""
     there = path.is_file() and path.stat().st_size > 0
     if not there and not create:
-        raise StoreError(f"There is no store {path.name}.", hint="Say where it is; starting a plan makes one.")
+        raise NoStoreError(f"There is no store {path.name}.", hint="Say where it is; starting a plan makes one.")
     if not there:
         return
     with path.open("rb") as file:

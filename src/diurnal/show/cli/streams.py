@@ -14,7 +14,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
-from diurnal.errors import PlanError, StoreError
+from diurnal.errors import NoStoreError, PlanError
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import Budget
 from diurnal.readings.panel import Panel
@@ -87,13 +87,9 @@ def start(
 
 def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator | None:
     """The curator of a store that is there; None if there is none yet."""
-    if "://" not in store and not Path(store).exists():
-        return None
     try:
         return Curator.open(store, budget, profiles=profiles, create=False)
-    except StoreError as error:
-        if error.message != "There is no store there.":
-            raise
+    except NoStoreError:
         return None
 
 

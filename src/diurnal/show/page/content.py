@@ -7,7 +7,7 @@ public facts of it are taken one by one, in `_facts`, and all of the content pas
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -136,7 +136,7 @@ def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tupl
         ledger = ledger_content(curator)
     content = {
         **_about(facts),
-        "short": _short(facts),
+        "short": _short(facts, ledger["budgets"]),
         "epsilons": _epsilons(facts),
         "sentences": _sentences(facts.guarantee),
         "prediction": _prediction(facts, open_data),
@@ -225,12 +225,17 @@ def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
     ]
 
 
-def _short(facts: Facts) -> dict[str, list[str]]:
-    """The promise, what it rests on and what it leaves out, in short."""
+def _short(facts: Facts, budgets: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The promise, what it rests on and what it leaves out, in short; and what the store's plans cost together."""
     level, cycle = facts.plan.level, facts.cycle
     unprotected = UNPROTECTED[level]
     if level == "strong" and facts.guarantee.history is None:
         unprotected = (*unprotected, "A change in one {cycle} of the history is not covered.")
+    numbers = facts.guarantee.numbers()
+    own = [Fraction(numbers[name] or 0) for name in ("epsilon", "cycle_epsilon")]
+    if any(Fraction(each["spent"]) > cost for each, cost in zip(budgets, own, strict=True)):
+        words = f"{budgets[0]['spent']} for the usual {cycle} and {budgets[1]['spent']} for one {cycle}"
+        unprotected = (*unprotected, f"Other plans report on these households too: together they cost {words}.")
     return {
         "promised": [PROMISED[level].format(cycle=cycle)],
         "rests": list(RESTS),
