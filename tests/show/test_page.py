@@ -250,7 +250,7 @@ def test_what_other_plans_cost_the_same_households_is_said():
     assert words not in public_page(curator, stream)
     plan = dataclasses.replace(stream.plan, query=dn.Mean(), epsilon=Fraction(1, 2))
     curator.start(plan, history=panel.first(HISTORY), acknowledge=dn.check(panel).digest)
-    assert f"{words} 3/2 for the usual" in public_page(curator, stream)
+    assert f"{words} 1.5 for the usual day." in public_page(curator, stream)
 
 
 def test_the_page_asks_for_nothing():

@@ -234,7 +234,9 @@ def _short(facts: Facts, budgets: Sequence[Mapping[str, str]]) -> dict[str, list
     numbers = facts.guarantee.numbers()
     own = [Fraction(numbers[name] or 0) for name in ("epsilon", "cycle_epsilon")]
     if any(Fraction(each["spent"]) > cost for each, cost in zip(budgets, own, strict=True)):
-        words = f"{budgets[0]['spent']} for the usual {cycle} and {budgets[1]['spent']} for one {cycle}"
+        # A cost of 0 for one day is a promise that nobody made.
+        costs = zip((f"the usual {cycle}", f"one {cycle}"), (each["spent"] for each in budgets), strict=True)
+        words = " and ".join(f"{spent} for {name}" for name, spent in costs if Fraction(spent))
         unprotected = (*unprotected, f"Other plans report on these households too: together they cost {words}.")
     return {
         "promised": [PROMISED[level].format(cycle=cycle)],
