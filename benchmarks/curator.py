@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import diurnal as dn
+from benchmarks.streams import started
 from benchmarks.timing import Result, compare
 
 N = 1_000_000
@@ -124,16 +125,4 @@ def _each(stream: dn.Stream, panel: dn.Panel, first: int) -> Callable[[], None]:
 
 
 def _stream(path: Path, panel: dn.Panel, level: Any, groups: str | None = None) -> dn.Stream:
-    plan = dn.Plan(
-        query=dn.Mean(),
-        epsilon="1",
-        domain=(0, 3000),
-        grid=panel.grid,
-        history=1,
-        groups=groups,
-        level=level,
-        mechanism="cube",
-        cycle_mechanism="cube",
-        minimum_group=2,
-    )
-    return dn.Curator.open(path).start(plan, history=panel.first(1), acknowledge="untested")
+    return started(dn.Curator.open(path), panel, level, groups=groups, minimum_group=2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import diurnal as dn
+from benchmarks.streams import started
 from benchmarks.timing import Result, compare
 from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
@@ -50,18 +51,8 @@ def run() -> Iterator[Result]:
 
 def _reporter(panel: dn.Panel, level: Any) -> Any:
     """Reports a new step each time it is called."""
-    plan = dn.Plan(
-        query=dn.Mean(),
-        epsilon="1",
-        domain=(0, 3000),
-        grid=panel.grid,
-        history=1,
-        level=level,
-        mechanism="cube",
-        cycle_mechanism="cube",
-        variation_bound=500 if level == "strong" else None,
-    )
-    stream = dn.Curator.in_memory().start(plan, history=panel.first(1), acknowledge="untested")
+    bound = 500 if level == "strong" else None
+    stream = started(dn.Curator.in_memory(), panel, level, variation_bound=bound)
     rows = [panel.following(panel.readings[5:6], first_step=step) for step in range(4, 24)]
 
     def report() -> Any:

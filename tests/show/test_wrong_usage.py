@@ -2,20 +2,28 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import replace
 
 import pytest
 
 import diurnal as dn
+from diurnal.show.cli.verbs import _failure
 from diurnal.study.town import Town
 
-DIURNAL = [sys.executable, "-c", "from diurnal.show.cli import main; main()"]
+PROJECT = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+MODULE, FUNCTION = PROJECT["scripts"]["diurnal"].split(":")
+SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"
+"""What an installer writes into the command `diurnal`."""
+
+DIURNAL = [sys.executable, "-c", SCRIPT]
 
 
 def run(*arguments, **more):
@@ -178,9 +186,34 @@ def test_an_interrupt_falls_between_two_batches(store, tmp_path, after):
     assert steps == list(range(480, 30 * 48))
 
 
+WAITING = """
+import sys, time
+
+class Waiting:
+    def find_spec(name, path=None, target=None):
+        if name == sys.argv[1]:
+            print("loading", flush=True)
+            time.sleep(60)
+
+sys.meta_path.insert(0, Waiting)
+"""
+
+
+@pytest.mark.parametrize("module", ["diurnal", "numpy", "diurnal.show.cli.stores"])
+def test_an_interrupt_while_modules_load_is_told_like_every_other(module):
+    """Ctrl-C before there is any command line is 130 and the sentence of every interrupt, and nothing else."""
+    command = [sys.executable, "-c", WAITING + SCRIPT, module]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate()
+    assert process.returncode == 130
+    assert (rest, said.strip()) == ("", _failure(KeyboardInterrupt())[1])
+
+
 @pytest.mark.parametrize("after", [0.1, 0.6])
 def test_an_interrupted_import_leaves_no_half_of_a_file(tmp_path, after):
-    """Ctrl-C while importing leaves the whole panel or none, and nothing beside it."""
+    """Ctrl-C while importing leaves the whole panel or none, and nothing beside it; the log has its end."""
     dn.write(Town(homes=60, days=60).panel(), tmp_path / "town.csv")
     words = ["import", "town.csv", "--zone", "Australia/Sydney", "--out", "homes.parquet", "--log-level", "info"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
@@ -191,6 +224,8 @@ def test_an_interrupted_import_leaves_no_half_of_a_file(tmp_path, after):
         _, said = process.communicate()
     assert process.returncode in (130, 0), said
     assert b"Traceback" not in said
+    # Only a verb that was let end by itself tells its end.
+    assert b'"failed"' in said or b'"done"' in said
     left = {path.name for path in tmp_path.iterdir()}
     assert left <= {"homes.parquet", "town.csv"}
     if "homes.parquet" in left:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diurnal.curator import guard, starting
+from diurnal.curator import guard, spending, starting
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
@@ -175,7 +175,7 @@ class Curator:
             record, _ = self._checked(bound, history, None)
             return [
                 *starting.differences(record, others),
-                *guard.costs(record, others, self._store),
+                *spending.costs(record, others, self._store),
                 f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
             ]
 
@@ -190,7 +190,7 @@ class Curator:
         guard.check_overlap(record, others)
         guard.check_history(record, others, self._store)
         guard.check_differencing(record, others)
-        guard.check_budget(record, others, self._store)
+        spending.check_budget(record, others, self._store)
         return record, history
 
     def streams(self) -> list[Stream]:
@@ -264,8 +264,8 @@ class Curator:
             records, budget = self._store.records(), self._store.budget
             return Status(
                 head=str(self._store.head()),
-                pattern=(guard.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
-                strong=(guard.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                pattern=(spending.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
+                strong=(spending.spent(records, self._store, "strong"), Fraction(budget.strong)),
                 streams=tuple(_status(record, self._store) for record in records),
             )
 

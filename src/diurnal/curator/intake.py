@@ -72,3 +72,14 @@ def as_panel(record: StreamRecord, steps: range, held: dict[int, HeldStep]) -> P
         grid=record.plan.grid,
         first_step=steps.start,
     )
+
+
+def without_moved(record: StreamRecord, panel: Panel) -> Panel:
+    """A panel in which households that have moved out are missing from their step on."""
+    if not record.silenced:
+        return panel
+    present = panel.present.copy()
+    for place, step in record.silenced.items():
+        present[max(0, step - panel.first_step) :, place] = False
+    data = Arrays(np.where(present, panel.readings, 0), present)
+    return replace(panel, data=data)

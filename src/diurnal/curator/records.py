@@ -240,3 +240,8 @@ def runs(steps: list[int]) -> list[range]:
     """Runs of consecutive steps."""
     cuts = [0, *(at for at, (one, two) in enumerate(pairwise(steps), 1) if two != one + 1), len(steps)]
     return [range(steps[a], steps[b - 1] + 1) for a, b in pairwise(cuts) if a < b]
+
+
+def overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two spans of steps, each from and up to, have a step in common."""
+    return one[0] < other[1] and other[0] < one[1]

@@ -1,19 +1,17 @@
 """Stream: the reports of a started plan, each step once.
 
-    y(t) = G(s) + sum of the variations at t  (+ the cycle's noise in strong mode)
-
 Rows are decided inside one transaction of the store, and a step that has rows is never decided again: asked
 again, it is the same row; late or corrected readings change nothing and are counted.
 
 A step closes when every household of the roster is there, when a reading later by the plan's `grace` was seen, or
 when `report` is told to close; then a missing reading counts as variation zero. With a grace of 0 a step is taken
-as it is given. Until then its readings are held, durably and privately.
+as it is given. Until then its readings are held, durably and privately. What a closed step says is in `publishing`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,18 +21,16 @@ import numpy as np
 
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import guard
-from diurnal.curator.intake import aligned, as_panel, merged
-from diurnal.curator.layers import Layers, layers_of, released
-from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
-from diurnal.curator.report import Form, Report, total
+from diurnal.curator.intake import aligned, merged, without_moved
+from diurnal.curator.layers import Layers, layers_of
+from diurnal.curator.publishing import Publisher, reportable, written
+from diurnal.curator.records import HeldStep, StreamRecord, runs
+from diurnal.curator.report import Report, total
 from diurnal.errors import ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
-from diurnal.promise.query import CountingQuery
-from diurnal.readings import kernels
-from diurnal.readings.data import Arrays, Integers
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
@@ -112,7 +108,7 @@ class Stream:
             self._store.close_steps(given.calendar)
             given, outside = given.within(*record.plan.domain)
             counts["outside the domain"] += outside
-            given = _moving(record, given)
+            given = without_moved(record, given)
             steps = self._take(record, given, counts, close=close).union(given.steps)
             for what, number in counts.items():
                 self._store.count(record.number, what, number)
@@ -161,10 +157,11 @@ class Stream:
             record, slots = self._record(), self.plan.grid.slots
             ended = sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
             guard.check_owed(self._store)
+            publisher = self._publisher(record)
             for cycle in ended:
                 steps = range(cycle * slots, (cycle + 1) * slots)
                 published = self._store.published(record.number, steps)
-                self._publish_closed(record, set(self._reportable(record, steps)) - published)
+                publisher.publish_held(set(reportable(record, steps, self._store)) - published)
             return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
     def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
@@ -240,19 +237,16 @@ class Stream:
     def _layers(self) -> tuple[Layers, ...]:
         return layers_of(self._record())
 
+    def _publisher(self, record: StreamRecord) -> Publisher:
+        return Publisher(record, self._layers, self._store)
+
     def _rows(self, record: StreamRecord, steps: range) -> list[Report]:
         """The published rows of steps."""
         return [
             row
             for step, values in self._store.rows(record.number, steps).items()
-            for row in _written(record, step, values)
+            for row in written(record, step, values)
         ]
-
-    def _reportable(self, record: StreamRecord, steps: range) -> list[int]:
-        """Those steps that the stream may report, whether it has or not."""
-        calendar, end = self._store.calendar(), record.last
-        first = max(record.first_step, self._store.resumes(record.plan.grid.slots))
-        return [step for step in steps if first <= step < end and step not in calendar]
 
     def _open_cycles(self, record: StreamRecord) -> set[int]:
         """Cycles of which noise or readings are kept."""
@@ -261,7 +255,7 @@ class Stream:
 
     def _take(self, record: StreamRecord, panel: Panel, counts: Counter[str], *, close: bool) -> set[int]:
         """Take readings of open steps, and publish those that close. Returns these."""
-        mine = self._reportable(record, panel.steps)
+        mine, publisher = reportable(record, panel.steps, self._store), self._publisher(record)
         counts["steps outside the stream's"] += sum(
             not record.first_step <= step < record.last for step in panel.steps
         )
@@ -270,15 +264,14 @@ class Stream:
         late = [step - panel.first_step for step in published]
         counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
         fresh = [step for step in mine if step not in published]
-        if not record.plan.grace and self._layers[0].by_slot:
+        if not record.plan.grace and publisher.by_slot:
             # Taken as it is given: nothing is held.
-            self._publish_steps(record, [panel.between(run.start, run.stop) for run in runs(fresh)])
-            self._close_cycles(record)
+            publisher.publish_given([panel.between(run.start, run.stop) for run in runs(fresh)])
             return set(fresh)
         taken = self._hold(record, panel, fresh, counts, close=close)
         due = self._due(record, taken)
         self._drop_unreportable(record)
-        return self._publish_closed(record, self._closed(record, panel.steps.stop if close else due))
+        return publisher.publish_held(self._closed(record, panel.steps.stop if close else due))
 
     def _hold(
         self, record: StreamRecord, panel: Panel, steps: Sequence[int], counts: Counter[str], *, close: bool
@@ -305,7 +298,7 @@ class Stream:
         held = self._store.held_steps(record.number)
         if held:
             span = range(min(held), max(held) + 1)
-            self._store.release(record.number, sorted(held.keys() - set(self._reportable(record, span))))
+            self._store.release(record.number, sorted(held.keys() - set(reportable(record, span, self._store))))
 
     def _due(self, record: StreamRecord, taken: Mapping[int, HeldStep]) -> int:
         """The step before which all close, because readings later by the grace were seen.
@@ -331,182 +324,7 @@ class Stream:
             begin = self._store.settled(record.number) or record.first_step
             if due > begin:
                 span = range(begin, due)
-                closed.update(set(self._reportable(record, span)) - self._store.published(record.number, span))
+                mine = set(reportable(record, span, self._store))
+                closed.update(mine - self._store.published(record.number, span))
                 self._store.settle(record.number, due)
         return closed
-
-    def _publish_closed(self, record: StreamRecord, closed: set[int]) -> set[int]:
-        """Publish steps that are closed; whole cycles, where reports wait for these. Returns what was published."""
-        if self._layers[0].by_slot:
-            self._publish_held(record, sorted(closed))
-            self._close_cycles(record)
-            return closed
-        slots, done = record.plan.grid.slots, set[int]()
-        marked = closed.union(step for step, is_done in self._store.held_steps(record.number).items() if is_done)
-        for cycle in sorted({step // slots for step in closed}):
-            steps = range(cycle * slots, (cycle + 1) * slots)
-            wanted = set(self._reportable(record, steps))
-            if wanted <= marked:
-                self._publish_cycle(record, cycle)
-                done |= wanted
-            else:
-                # Closed, and waiting for the rest of its cycle: it takes no more.
-                held = self._store.held(record.number, steps)
-                waiting = {step: replace(held[step], closed=True) for step in closed if step in held}
-                empty = as_panel(record, range(1), {})
-                none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True)
-                waiting |= {step: none for step in closed if step in steps and step not in held}
-                self._store.hold(record.number, waiting)
-        return done
-
-    def _publish_held(self, record: StreamRecord, steps: Sequence[int]) -> None:
-        parts = []
-        for run in runs(list(steps)):
-            parts.append(_moving(record, as_panel(record, run, self._store.held(record.number, run))))
-        self._publish_steps(record, parts)
-        self._store.release(record.number, steps)
-
-    def _publish_steps(self, record: StreamRecord, parts: Sequence[Panel]) -> None:
-        """Publish rows of steps whose value is known when the step is."""
-        rows: dict[int, Values] = {}
-        used: dict[int, str] = {}
-        noise = _Kept(lambda cycle: self._noise(record, cycle))
-        for part in parts:
-            if record.plan.level == "pattern":
-                sums = guard.used_sums(record, part)[0]
-                sums[guard.silent_steps(record, part, self._store)] = 0
-                totals = record.atoms.by_group(sums)
-                used |= zip(part.steps, guard.used_digests(record, part, self._store), strict=True)
-            elif record.plan.level == "strong":
-                totals = record.atoms.by_group(_strong_sums(record, part))
-            else:
-                totals = _cell_counts(record, part)
-            for step, sums in zip(part.steps, totals.tolist(), strict=True):
-                rows[step] = self._values(record, step, sums, noise[record.plan.grid.cycle(step)])
-        self._store.publish(record.number, rows, used)
-
-    def _values(
-        self, record: StreamRecord, step: int, sums: list[int], noise: Mapping[str, Sequence[int]]
-    ) -> Values:
-        """The values of a step: noisy profile, sums, and the cycle's noise where there is one."""
-        slot, series = record.plan.grid.slot(step), record.plan.query.series
-        values = []
-        for cell in range(len(series)):
-            for index, (group, layers) in enumerate(zip(record.groups, self._layers, strict=True)):
-                value = Fraction(sums[cell * len(self._layers) + index])
-                if layers.pattern is not None:
-                    value += group.noisy_profile[slot]
-                if layers.cycle is not None:
-                    drawn = noise[group.name][slot * len(series) + cell]
-                    value += Fraction(drawn, layers.cycle.multiplier)
-                values.append(value)
-        return tuple(values)
-
-    def _noise(self, record: StreamRecord, cycle: int) -> dict[str, tuple[int, ...]]:
-        """The noise of a cycle by group: drawn and kept before its first use."""
-        if record.plan.level == "pattern":
-            return {}
-        kept = self._store.cycle_noise(record.number, cycle)
-        if kept is None:
-            kept = {
-                group.name: tuple(layers.cycle.noise())
-                for group, layers in zip(record.groups, self._layers, strict=True)
-                if layers.cycle is not None
-            }
-            self._store.keep_noise(record.number, cycle, kept)
-        return kept
-
-    def _publish_cycle(self, record: StreamRecord, cycle: int) -> None:
-        """Publish a complete cycle, whose variations are projected before noise is added."""
-        slots = record.plan.grid.slots
-        steps = range(cycle * slots, (cycle + 1) * slots)
-        part = _moving(record, as_panel(record, steps, self._store.held(record.number, steps)))
-        order = record.atoms.order
-        marks = part.present[:, order] & record.known
-        variations = np.where(marks, part.readings[:, order] - record.profile, 0)
-        mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
-        by_group = released(mechanisms, variations, record.atoms)
-        rows = {
-            step: tuple(
-                group.noisy_profile[slot] + values[slot]
-                for group, values in zip(record.groups, by_group, strict=True)
-            )
-            for step, slot in ((step, step % slots) for step in self._reportable(record, steps))
-        }
-        self._store.publish(record.number, rows)
-        self._store.release(record.number, steps)
-
-    def _close_cycles(self, record: StreamRecord) -> None:
-        """Erase the noise of cycles of which every step is published or never will be."""
-        if record.plan.level == "pattern":
-            return
-        slots = record.plan.grid.slots
-        for cycle in self._store.noisy_cycles(record.number):
-            steps = range(cycle * slots, (cycle + 1) * slots)
-            wanted = self._reportable(record, steps)
-            if self._store.published(record.number, steps).issuperset(wanted):
-                self._store.close_cycle(record.number, cycle)
-
-
-def _moving(record: StreamRecord, panel: Panel) -> Panel:
-    """A panel in which households that have moved out are missing from their step on."""
-    if not record.silenced:
-        return panel
-    present = panel.present.copy()
-    for place, step in record.silenced.items():
-        present[max(0, step - panel.first_step) :, place] = False
-    data = Arrays(np.where(present, panel.readings, 0), present)
-    return replace(panel, data=data)
-
-
-def _strong_sums(record: StreamRecord, panel: Panel) -> Integers:
-    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
-    return kernels.variation_sums(
-        panel.readings,
-        panel.present,
-        record.profile,
-        record.known,
-        slots,
-        record.atoms,
-        bound=record.plan.clip,
-    )[0]
-
-
-def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
-    query = record.plan.query
-    assert isinstance(query, CountingQuery)
-    counts = kernels.indicator_sums(panel.readings, panel.present, query.cells, record.atoms, len(query.series))
-    return record.atoms.by_group(counts).reshape(panel.n_steps, -1)
-
-
-class _Kept(dict[int, Mapping[str, Sequence[int]]]):
-    """What was found for a cycle, looked for once."""
-
-    def __init__(self, find: Callable[[int], Mapping[str, Sequence[int]]]) -> None:
-        super().__init__()
-        self._find = find
-
-    def __missing__(self, cycle: int) -> Mapping[str, Sequence[int]]:
-        self[cycle] = self._find(cycle)
-        return self[cycle]
-
-
-def _written(record: StreamRecord, step: int, values: Values) -> Iterator[Report]:
-    """The rows of a step from its values: series by series, group by group."""
-    write = _writer(record, step)
-    slot = record.plan.grid.slot(step)
-    names = ((series, group) for series in record.plan.query.series for group in record.groups)
-    for value, (series, group) in zip(values, names, strict=True):
-        yield write(group.forms[slot], group, series, value)
-
-
-def _writer(record: StreamRecord, step: int) -> Callable[[Form, Group, str, Fraction], Report]:
-    """Writes the rows of a step."""
-    plan = record.plan
-    time, unit = plan.grid.time(step), plan.query.unit(plan.grid.unit)
-
-    def write(form: Form, group: Group, series: str, value: Fraction) -> Report:
-        name = f"{group.name} {series}" if series else group.name
-        return form.write(value, step=step, time=time, group=name, series=series, unit=unit, plan=record.key)
-
-    return write

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+import diurnal_command
 from diurnal import __version__
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
@@ -109,6 +110,7 @@ class _Failing:
     def __enter__(self) -> None:
         self._began = time.monotonic()
         self._screen.log("begun")
+        diurnal_command.begun()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         seconds = round(time.monotonic() - self._began, 3)
@@ -134,7 +136,7 @@ def _failure(error: BaseException) -> tuple[int, str]:
     if isinstance(error, DiurnalError):
         return (2 if isinstance(error, WRONG_USAGE) else 1), f"{error.message}\nHint: {with_flags(error)}"
     if isinstance(error, KeyboardInterrupt):
-        return 130, "Interrupted. What was printed is done; nothing is half done. Run it again to go on."
+        return 130, diurnal_command.INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return 1, "Nobody reads what is printed here any more. What was done is done; `diurnal export` has reports."
     if isinstance(error, OSError):

@@ -1,0 +1,203 @@
+"""Publishing: what the closed steps of a started plan say.
+
+    y(t) = G(s) + sum of the variations at t  (+ the cycle's noise in strong mode)
+
+`Publisher` decides the values of steps and gives them to the store, inside the transaction of whoever asks;
+`written` makes rows of values, then and whenever they are asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from diurnal.curator import usage
+from diurnal.curator.intake import as_panel, without_moved
+from diurnal.curator.layers import Layers, released
+from diurnal.curator.records import HeldStep, StreamRecord, Values, runs
+from diurnal.curator.report import Report
+from diurnal.promise.query import CountingQuery
+from diurnal.readings import kernels
+from diurnal.readings.data import Integers
+from diurnal.readings.panel import Panel
+
+if TYPE_CHECKING:
+    from diurnal.curator.store import Store
+
+
+class Publisher:
+    """Publishes steps of a started plan that are closed, and that were not published before."""
+
+    def __init__(self, record: StreamRecord, layers: Sequence[Layers], store: Store) -> None:
+        self._record = record
+        self._layers = layers
+        self._store = store
+
+    @property
+    def by_slot(self) -> bool:
+        """Whether a step has its values when it closes; else they come with the whole cycle."""
+        return self._layers[0].by_slot
+
+    def publish_given(self, parts: Sequence[Panel]) -> None:
+        """Publish steps as they are given, where nothing of them was held."""
+        self._publish_steps(parts)
+        self._close_cycles()
+
+    def publish_held(self, closed: set[int]) -> set[int]:
+        """Publish steps that are closed; whole cycles, where reports wait for these. Returns what was published."""
+        number, slots = self._record.number, self._record.plan.grid.slots
+        if self.by_slot:
+            self._publish_steps([self._held(run) for run in runs(sorted(closed))])
+            self._store.release(number, sorted(closed))
+            self._close_cycles()
+            return closed
+        done = set[int]()
+        marked = closed.union(step for step, is_done in self._store.held_steps(number).items() if is_done)
+        for cycle in sorted({step // slots for step in closed}):
+            steps = range(cycle * slots, (cycle + 1) * slots)
+            wanted = reportable(self._record, steps, self._store)
+            if marked.issuperset(wanted):
+                self._publish_cycle(steps, wanted)
+                done.update(wanted)
+            else:
+                self._keep_closed(closed.intersection(steps), steps)
+        return done
+
+    def _held(self, steps: range) -> Panel:
+        """What is held of consecutive steps."""
+        return without_moved(
+            self._record, as_panel(self._record, steps, self._store.held(self._record.number, steps))
+        )
+
+    def _keep_closed(self, closed: set[int], steps: range) -> None:
+        """Keep steps of a cycle that are closed and wait for the rest of it: they take no more."""
+        held = self._store.held(self._record.number, steps)
+        empty = as_panel(self._record, range(1), {})
+        none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True)
+        waiting = {step: replace(held.get(step, none), closed=True) for step in closed}
+        self._store.hold(self._record.number, waiting)
+
+    def _publish_steps(self, parts: Sequence[Panel]) -> None:
+        """Publish rows of steps whose value is known when the step is."""
+        record = self._record
+        rows: dict[int, Values] = {}
+        used: dict[int, str] = {}
+        noise = cache(self._noise)
+        for part in parts:
+            if record.plan.level == "pattern":
+                sums = usage.used_sums(record, part)[0]
+                sums[usage.silent_steps(record, part, self._store)] = 0
+                totals = record.atoms.by_group(sums)
+                used |= zip(part.steps, usage.used_digests(record, part, self._store), strict=True)
+            elif record.plan.level == "strong":
+                totals = record.atoms.by_group(_strong_sums(record, part))
+            else:
+                totals = _cell_counts(record, part)
+            for step, sums in zip(part.steps, totals.tolist(), strict=True):
+                rows[step] = self._values(step, sums, noise(record.plan.grid.cycle(step)))
+        self._store.publish(record.number, rows, used)
+
+    def _values(self, step: int, sums: list[int], noise: Mapping[str, Sequence[int]]) -> Values:
+        """The values of a step: noisy profile, sums, and the cycle's noise where there is one."""
+        plan = self._record.plan
+        slot, series = plan.grid.slot(step), plan.query.series
+        values = []
+        for cell in range(len(series)):
+            for index, (group, layers) in enumerate(zip(self._record.groups, self._layers, strict=True)):
+                value = Fraction(sums[cell * len(self._layers) + index])
+                if layers.pattern is not None:
+                    value += group.noisy_profile[slot]
+                if layers.cycle is not None:
+                    drawn = noise[group.name][slot * len(series) + cell]
+                    value += Fraction(drawn, layers.cycle.multiplier)
+                values.append(value)
+        return tuple(values)
+
+    def _noise(self, cycle: int) -> dict[str, tuple[int, ...]]:
+        """The noise of a cycle by group: drawn and kept before its first use."""
+        record = self._record
+        if record.plan.level == "pattern":
+            return {}
+        kept = self._store.cycle_noise(record.number, cycle)
+        if kept is None:
+            kept = {
+                group.name: tuple(layers.cycle.noise())
+                for group, layers in zip(record.groups, self._layers, strict=True)
+                if layers.cycle is not None
+            }
+            self._store.keep_noise(record.number, cycle, kept)
+        return kept
+
+    def _publish_cycle(self, steps: range, wanted: Sequence[int]) -> None:
+        """Publish a complete cycle, whose variations are projected before noise is added."""
+        record, slots = self._record, self._record.plan.grid.slots
+        part, order = self._held(steps), record.atoms.order
+        marks = part.present[:, order] & record.known
+        variations = np.where(marks, part.readings[:, order] - record.profile, 0)
+        mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
+        by_group = released(mechanisms, variations, record.atoms)
+        rows = {
+            step: tuple(
+                group.noisy_profile[slot] + values[slot]
+                for group, values in zip(record.groups, by_group, strict=True)
+            )
+            for step, slot in ((step, step % slots) for step in wanted)
+        }
+        self._store.publish(record.number, rows)
+        self._store.release(record.number, steps)
+
+    def _close_cycles(self) -> None:
+        """Erase the noise of cycles of which every step is published or never will be."""
+        record = self._record
+        if record.plan.level == "pattern":
+            return
+        slots = record.plan.grid.slots
+        for cycle in self._store.noisy_cycles(record.number):
+            steps = range(cycle * slots, (cycle + 1) * slots)
+            wanted = reportable(record, steps, self._store)
+            if self._store.published(record.number, steps).issuperset(wanted):
+                self._store.close_cycle(record.number, cycle)
+
+
+def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:
+    """Those steps that a plan may report, whether it has or not."""
+    calendar, end = store.calendar(), record.last
+    first = max(record.first_step, store.resumes(record.plan.grid.slots))
+    return [step for step in steps if first <= step < end and step not in calendar]
+
+
+def written(record: StreamRecord, step: int, values: Values) -> Iterator[Report]:
+    """The rows of a step from its values: series by series, group by group."""
+    plan = record.plan
+    slot, time, unit = plan.grid.slot(step), plan.grid.time(step), plan.query.unit(plan.grid.unit)
+    names = ((series, group) for series in plan.query.series for group in record.groups)
+    for value, (series, group) in zip(values, names, strict=True):
+        name = f"{group.name} {series}" if series else group.name
+        yield group.forms[slot].write(
+            value, step=step, time=time, group=name, series=series, unit=unit, plan=record.key
+        )
+
+
+def _strong_sums(record: StreamRecord, panel: Panel) -> Integers:
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    return kernels.variation_sums(
+        panel.readings,
+        panel.present,
+        record.profile,
+        record.known,
+        slots,
+        record.atoms,
+        bound=record.plan.clip,
+    )[0]
+
+
+def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
+    query = record.plan.query
+    assert isinstance(query, CountingQuery)
+    counts = kernels.indicator_sums(panel.readings, panel.present, query.cells, record.atoms, len(query.series))
+    return record.atoms.by_group(counts).reshape(panel.n_steps, -1)

@@ -1,0 +1,154 @@
+"""Usage: what pattern plans use of the readings, and what each may say beside the others (theory 4.6).
+
+- `silent_steps`: the steps where a pattern plan may only say its noisy profile, because an earlier plan has
+  spoken about them and the two together would say too much.
+- `used_sums`: the sums of variations that it may use.
+- `used_digests`: which readings it has used, so that other ones are told apart later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from diurnal.curator.records import StreamRecord, overlap
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.kernels import Atoms, variation_sums
+from diurnal.readings.panel import Panel
+
+if TYPE_CHECKING:
+    from diurnal.curator.store import Store
+
+
+def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
+    """Where a pattern plan may say its noisy profile only, a mark for each step of the panel (theory 4.6).
+
+    An earlier plan has published the step, and either the readings are not the ones it used (a correction
+    would come out as a difference of two reports), or the two plans together would give away the sum of too
+    few households.
+    """
+    spoken = panel.steps.start, panel.steps.stop
+    patterns = [
+        other
+        for other in store.records()
+        if other.plan.level == "pattern" and other.key != record.key and overlap(other.reports(), spoken)
+    ]
+    others = _connected(record, patterns) if patterns else []
+    published = {other.key: store.published(other.number, panel.steps) for other in others}
+    silent = np.zeros(panel.n_steps, dtype=bool)
+    for step in sorted(set().union(*published.values())):
+        earlier = [other for other in others if step in published[other.key]]
+        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
+    return silent
+
+
+def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
+    """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
+
+    Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
+    variations count as zero.
+    """
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    sums, used = variation_sums(panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
+    # Of its own history a plan says nothing but G, whatever readings are given for it now.
+    later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
+    enough = (used >= record.plan.minimum_group) & later[:, None]
+    return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
+    """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
+
+    Sums would not tell: readings that differ may have the same. A reading counts with a multiplier of its
+    household, and so does its being there, so that two steps that are not the same differ, but for next to no
+    chance.
+    """
+    atoms, key, n = record.atoms, store.key(), len(record.households)
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
+    marks = panel.present[:, order] & record.known[slots]
+    values, whole = panel.readings[:, order], bool(marks.all())
+    if not whole:
+        values = values * marks
+    halves = []
+    for half in (0, 1):
+        reading, being = (_multipliers(key, n, half, part) for part in (0, 1))
+        there = _everybody(key, n, half) if whole else marks @ being[order]
+        # Whole numbers of 64 bits that go round: nothing is lost, and nothing overflows that matters.
+        halves.append(((values @ reading[order]) + there).astype(np.uint64).tolist())
+    return [f"{first:016x}{second:016x}" for first, second in zip(*halves, strict=True)]
+
+
+def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
+    """The plans that share a household with a plan, or with one that does, and so on.
+
+    Sums of two plans that have no household in common still tell more than each alone beside a third one.
+    """
+    reached = record.members
+    found: list[StreamRecord] = []
+    while more := [other for other in others if other not in found and other.members & reached]:
+        found += more
+        reached = reached.union(*(other.members for other in more))
+    return found
+
+
+def _compatible(record: StreamRecord, earlier: Sequence[StreamRecord], row: Panel, store: Store) -> bool:
+    """Whether a plan may say a step's variations beside all plans that have published the step."""
+    effective = [_effective(record, row, row.households)]
+    for other in earlier:
+        if not set(other.households) <= set(row.households):
+            return False
+        seen = _columns_of(row, other.households)
+        if used_digests(other, seen, store) != [store.used(other.number, row.first_step)]:
+            return False
+        effective.append(_effective(other, seen, row.households))
+    minimum = max(each.plan.minimum_group for each in (record, *earlier))
+    return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
+
+
+def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
+    places = {name: i for i, name in enumerate(row.households)}
+    columns = np.array([places[name] for name in households], dtype=np.int64)
+    return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
+
+
+def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
+    """The atom (from 1) of each household whose reading a plan uses at this step, 0 for the others."""
+    slot, order, atom = row.grid.slot(row.first_step), record.atoms.order, atom_numbers(record)
+    used = used_sums(record, row)[1][0]
+    active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
+    return spread(record, atom * active, everybody)
+
+
+@lru_cache(maxsize=16)
+def _multipliers(key: int, n: int, half: int, part: int) -> Integers:
+    """A multiplier for each household, from the store's key: odd, and looking like chance (splitmix64)."""
+    mixed = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.uint64((key >> (64 * half)) & (2**64 - 1)) + np.uint64(part << 40)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _everybody(key: int, n: int, half: int) -> np.int64:
+    """What it adds that all households are there."""
+    total: np.int64 = _multipliers(key, n, half, 1).sum()
+    return total
+
+
+def atom_numbers(record: StreamRecord) -> Integers:
+    """The atom (from 1) of each household, in the order of the atoms."""
+    return np.repeat(np.arange(1, len(record.atoms) + 1), record.atoms.sizes)
+
+
+def spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> Integers:
+    """Atoms in their order, put where each household stands among everybody."""
+    places = {name: i for i, name in enumerate(everybody)}
+    placed = np.zeros(len(everybody), dtype=np.int64)
+    placed[[places[record.households[i]] for i in record.atoms.order]] = atom
+    return placed
