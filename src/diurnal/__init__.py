@@ -14,8 +14,8 @@ The way through the house, each room knowing only the ones before it:
                Curator, Stream, Report; watch_folder, watch_table
     show       tables, charts, the command line
                whatever can be drawn has .draw("file.svg")
-    study      beside the way: the paper as it is printed
-               diurnal.study.paper
+    study      beside the way: the paper as it is printed, reproduced, and compared with every rival
+               diurnal.study.paper, .reproduction.reproduce, .compare.compare, .curves.curves, .town.Town
 
 Examples:
     >>> import diurnal as dn
@@ -60,7 +60,11 @@ from diurnal.readings.importing import Readings, panel, read, write
 from diurnal.readings.kept import open_panel, save_panel
 from diurnal.readings.panel import Panel, Shape
 from diurnal.readings.quality import Quality
-from diurnal.show import charts as _charts  # noqa: F401  hangs up how results are drawn
+
+# These hang up how results are drawn.
+from diurnal.show import charts as _charts  # noqa: F401
+from diurnal.show import figures as _figures  # noqa: F401
+from diurnal.show import rivals as _rivals  # noqa: F401
 
 __version__ = "0.1.0"
 

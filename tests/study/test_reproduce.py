@@ -14,7 +14,7 @@ import diurnal as dn
 from diurnal import Panel
 from diurnal.errors import InputError, ReadingsError
 from diurnal.readings.grid import Grid
-from diurnal.show import figures
+from diurnal.show import document, figures
 from diurnal.show import reproduction as page
 from diurnal.show.cli import app
 from diurnal.study.reproduction import accuracy, coefficients, experiments, hypotheses, reproduce
@@ -272,14 +272,14 @@ def test_the_page_is_one_file_that_asks_for_nothing(study, tmp_path):
 def test_the_page_says_everything(study):
     """Every statement, question and answer is on both pages, and that Corollary 1's promise fails."""
     blocks = tuple(page.blocks(study))
-    markdown = page.markdown(blocks).replace("\\", "")
+    markdown = document.markdown(blocks).replace("\\", "")
     for each in study.statements:
         assert each.ours in markdown
         assert f"| {each.outcome} |" in markdown
     for question in study.questions:
         assert question.answer in markdown
     assert "its promise fails" in markdown
-    rows = [line for line in page.markdown(blocks).splitlines() if line.startswith("|")]
+    rows = [line for line in document.markdown(blocks).splitlines() if line.startswith("|")]
     widths = [len(re.findall(r"(?<!\\)\|", line)) for line in rows]
     heads = [i for i, line in enumerate(rows) if line.startswith("| ---")]
     assert all(widths[i - 1] == widths[i] == widths[i + 1] for i in heads)
@@ -287,10 +287,10 @@ def test_the_page_says_everything(study):
 
 def test_words_of_a_page_are_escaped():
     """Nothing in a cell is taken for markup, in HTML or in Markdown."""
-    table = page.Table(head=["a|b"], rows=[["<script>|*"]])
-    assert page.markdown([table]) == "| a\\|b |\n| --- |\n| <script>\\|\\* |\n"
-    assert "&lt;script&gt;|*" in page.html([table], {}, title="<t>")
-    assert "<title>&lt;t&gt;" in page.html([table], {}, title="<t>")
+    table = document.Table(head=["a|b"], rows=[["<script>|*"]])
+    assert document.markdown([table]) == "| a\\|b |\n| --- |\n| <script>\\|\\* |\n"
+    assert "&lt;script&gt;|*" in document.html([table], {}, title="<t>")
+    assert "<title>&lt;t&gt;" in document.html([table], {}, title="<t>")
 
 
 def run(*words):

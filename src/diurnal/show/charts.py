@@ -91,6 +91,11 @@ def _since(grid: Grid, first_step: int) -> str:
     return f"cycle (0 is {grid.wall(first_step).date()})"
 
 
+def _plain(value: float, _: float) -> str:
+    """A tick without powers of ten."""
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
 def _whole_numbers() -> Any:
     """Ticks at whole cycles."""
     from matplotlib.ticker import MaxNLocator

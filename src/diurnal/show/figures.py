@@ -15,7 +15,7 @@ import numpy as np
 from diurnal.check.correlation import Correlations
 from diurnal.readings.data import Floats
 from diurnal.readings.grid import Grid
-from diurnal.show.charts import INK, MARK, SCALE, SOFT, _beside, _hang, _heatmap, _new, _styled
+from diurnal.show.charts import INK, MARK, SCALE, SOFT, _beside, _hang, _heatmap, _new, _plain, _styled
 from diurnal.study.reproduction.accuracy import MECHANISMS, Ranges, gain
 from diurnal.study.reproduction.hypotheses import FOLD
 from diurnal.study.reproduction.results import EPSILON, Reproduction
@@ -199,10 +199,6 @@ def errors(study: Reproduction) -> Figure:
     axis.set_ylabel("relative error: root mean square over the peak")
     axis.set_title("Relative error (lines: closed form; points: draws of the printed mechanism)")
     return figure
-
-
-def _plain(value: float, _: int) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 @_styled

@@ -1,20 +1,16 @@
-"""The page of a reproduction: the paper's figures and ours side by side, in Markdown and as one HTML file.
+"""The page of a reproduction: the paper's figures and ours side by side.
 
-Both are written from the same blocks. The HTML file has its figures in it and asks for nothing from anywhere.
 Truth and coefficients on it are computed on the readings themselves: where these are not open, the page is for the
 custodian's eyes, and says so.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterator
 from pathlib import Path
 
-from diurnal.show.charts import _style
+from diurnal.show import document
+from diurnal.show.document import Block, Heading, Picture, Table, Text
 from diurnal.show.figures import FIGURES
 from diurnal.study.reproduction.accuracy import MECHANISMS, STATED
 from diurnal.study.reproduction.hypotheses import Question
@@ -50,67 +46,6 @@ SEEN = {
 }
 """What is to be seen in a figure of the data that the paper used, by figure, experiment and first step."""
 
-STYLE = """
-:root{color-scheme:light}
-body{font:16px/1.5 "DejaVu Sans",Verdana,sans-serif;color:#1d2733;background:#fff;max-width:62rem;margin:2rem auto;
-padding:0 1rem}
-h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.2rem;margin-top:2.2rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:.8rem 0}
-th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #d5dae0}
-th{border-bottom:2px solid #8793a0}.n{text-align:right;white-space:nowrap}
-figure{margin:1.4rem 0}img{max-width:100%;height:auto}figcaption{font-size:.85rem;color:#55606c}
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Heading:
-    """A heading."""
-
-    text: str
-    """Its words."""
-    level: int = 2
-    """1 is the page's own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-    """Its words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table."""
-
-    head: Sequence[str]
-    """What the columns are."""
-    rows: Sequence[Sequence[str]]
-    """The cells."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A figure."""
-
-    name: str
-    """Which one."""
-    caption: str
-    """What it shows."""
-
-
-Block = Heading | Text | Table | Picture
-
-
-def ready() -> None:
-    """See to it that figures can be drawn, before long work is done for them.
-
-    Raises:
-        InputError: There is no matplotlib.
-    """
-    _style()
-
 
 def write(study: Reproduction, folder: Path) -> list[Path]:
     """Write the page, its figures and its numbers into a folder, and say which files these are.
@@ -119,18 +54,8 @@ def write(study: Reproduction, folder: Path) -> list[Path]:
         InputError: There is no matplotlib.
     """
     drawn = {name: study.picture("svg", name) for name in FIGURES}
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    content: dict[Path, bytes] = {folder / "figures" / f"{name}.svg": picture for name, picture in drawn.items()}
-    made = tuple(blocks(study))
-    content[folder / "reproduction.md"] = markdown(made).encode()
-    content[folder / "reproduction.html"] = html(made, drawn, title=_title(study)).encode()
-    content[folder / "numbers.json"] = f"{json.dumps(study.to_json(), indent=1)}\n".encode()
-    for path, bytes_ in content.items():
-        path.write_bytes(bytes_)
-        if study.said.name != "town":
-            # It shows the truth: whoever may read the readings decides who else may.
-            path.chmod(0o600)
-    return list(content)
+    private = study.said.name != "town"
+    return document.write(folder, "reproduction", tuple(blocks(study)), drawn, study.to_json(), private=private)
 
 
 def _title(study: Reproduction) -> str:
@@ -223,61 +148,3 @@ def _number(value: float) -> str:
     if float(value).is_integer() or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.4f}" if abs(value) < 1 else f"{value:.4g}"
-
-
-def markdown(page: Iterable[Block]) -> str:
-    """The page as Markdown, its figures beside it in `figures/`."""
-    return "\n\n".join(map(_markdown, page)) + "\n"
-
-
-def _markdown(block: Block) -> str:
-    if isinstance(block, Heading):
-        return f"{'#' * block.level} {block.text}"
-    if isinstance(block, Text):
-        return _marked(block.text)
-    if isinstance(block, Picture):
-        return f"![{_marked(block.caption)}](figures/{block.name}.svg)\n\n*{_marked(block.caption)}*"
-    lines = [block.head, ["---"] * len(block.head), *block.rows]
-    return "\n".join(f"| {' | '.join(map(_marked, line))} |" for line in lines)
-
-
-def _marked(text: str) -> str:
-    """Text in which no bar ends a cell and no star begins anything."""
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def html(page: Iterable[Block], pictures: dict[str, bytes], *, title: str) -> str:
-    """The page as one HTML file with its figures in it."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    body = "\n".join(_html(block, pictures) for block in page)
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _html(block: Block, pictures: dict[str, bytes]) -> str:
-    if isinstance(block, Heading):
-        return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
-    if isinstance(block, Text):
-        return f"<p>{escape(block.text)}</p>"
-    if isinstance(block, Picture):
-        source = base64.b64encode(pictures[block.name]).decode()
-        words = escape(block.caption)
-        image = f'<img src="data:image/svg+xml;base64,{source}" alt="{words}">'
-        return f"<figure>{image}<figcaption>{words}</figcaption></figure>"
-    kinds = [' class="n"' if _numbers(column) else "" for column in zip(*block.rows, strict=True)]
-    head, *rows = (_row(row, kinds, tag) for row, tag in [(block.head, "th"), *((row, "td") for row in block.rows)])
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _row(cells: Sequence[str], kinds: Sequence[str], tag: str) -> str:
-    made = (f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
-
-
-def _numbers(column: Sequence[str]) -> bool:
-    """Whether most of a column's cells are numbers."""
-    return 2 * sum(cell.replace(",", "").replace(".", "").isdigit() for cell in column) > len(column)

@@ -2,12 +2,12 @@
 
 Errors are against the truth, so all of this is for the custodian. Where the noise is additive, errors of reports
 and of totals follow from formulas; where not, from draws, with an interval. Absolute errors and those of a day's
-largest value always come from draws.
+largest value always come from draws. How errors change with epsilon, households and horizon is in curves.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,19 +16,19 @@ import numpy as np
 
 from diurnal.errors import PlanError
 from diurnal.exact import Number, text, whole
+from diurnal.picture import Pictured
 from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.study.baselines import Baseline, Task, rivals, task_of
-from diurnal.study.baselines.score import Score, relative_error, score
+from diurnal.study.baselines.score import Score, score
+from diurnal.study.standing import PROTECTED
 
 VERSION = 1
-GROUPS = ("all: no data", "everything", "pattern, day", "one day", "one reading", "pattern", "nothing", "fails")
-"""Promises in the order of the table."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(Private):
+class Comparison(Pictured, Private):
     """Every rival's scores. Prints as a table, for the custodian's eyes."""
 
     n_households: int
@@ -48,7 +48,7 @@ class Comparison(Private):
     mean: float
     """The mean true value."""
     scores: tuple[Score, ...]
-    """One a rival."""
+    """One a rival, those of one promise together, the best of them first."""
 
     def score(self, name: str) -> Score:
         """A rival's score by its name."""
@@ -72,9 +72,8 @@ class Comparison(Private):
             head,
             f"{'':21}{'protects':13}{'error':>7}{'skill':>7}{'mean':>7}{'day':>7}{'year':>6}{'peak':>7}  us",
         ]
-        ordered = sorted(self.scores, key=lambda s: (GROUPS.index(s.promise.protects), s.relative_error))
-        lines += [_line(score) for score in ordered]
-        drawn = [s for s in ordered if s.interval is not None]
+        lines += [_line(score) for score in self.scores]
+        drawn = [s for s in self.scores if s.interval is not None]
         lines += [
             f"* {s.got}: error {s.interval[0]:.3g} to {s.interval[1]:.3g} (95 %), {s.name}"
             for s in drawn
@@ -101,7 +100,7 @@ def compare(
         epsilon: What each may spend.
         open_data: *Public* readings of other households; needed with a panel.
         history: The cycles before the panel.
-        draws: How many releases are drawn of each; a fifth where it is slow (ours and OpenDP) and a formula tells.
+        draws: How many releases are drawn of each.
         seed: For the draws of rivals. Ours and OpenDP draw from the system's entropy.
         baselines: Which; all of `rivals`, with the settings that suit the task, unless given.
         more: delta, domain, profile_range and level, as in `task_of`.
@@ -114,12 +113,12 @@ def compare(
             raise PlanError("Expected open_data beside a panel.", hint="Give public readings of other households.")
         task = task_of(task, epsilon=epsilon, open_data=open_data, history=history, **more)
     whole(draws, "draws", least=2)
-    chosen = _suited(task) if baselines is None else tuple(baselines)
-    with Progress("Comparing", len(chosen)) as bar:
-        scores = []
-        for i, each in enumerate(chosen):
-            scores.append(score(each, task, draws=draws, rng=np.random.default_rng([seed, i])))
-            bar.advance(1)
+    chosen = suited(task) if baselines is None else tuple(baselines)
+    with Progress("Releases", draws * len(chosen)) as bar:
+        scores = [
+            score(each, task, draws=draws, rng=np.random.default_rng([seed, i]), drawn=bar.advance)
+            for i, each in enumerate(chosen)
+        ]
     return Comparison(
         n_households=task.n,
         slots=task.slots,
@@ -127,60 +126,14 @@ def compare(
         epsilon=task.epsilon,
         delta=task.delta,
         unit=task.panel.grid.unit,
-        largest=float(np.abs(task.truth).max()),
+        largest=task.largest,
         mean=float(task.truth.mean()),
-        scores=tuple(scores),
+        scores=tuple(sorted(scores, key=lambda s: (PROTECTED.index(s.promise.protects), s.relative_error))),
     )
 
 
-def curves(
-    task: Task,
-    *,
-    epsilons: Sequence[Number] = ("0.1", "0.2", "0.5", "1", "2", "5", "10"),
-    sizes: Sequence[int] | None = None,
-    cycles: Sequence[int] | None = None,
-    baselines: Iterable[Baseline] | None = None,
-    draws: int = 4,
-    seed: int = 1,
-) -> PrivateDict:
-    """Relative errors against epsilon, the number of households and the horizon, as plain lists for charts.
-
-    Fewer households are some of them at random; more are the same ones several times over, which leaves the mean as
-    it is and makes the noise smaller. All errors are over the largest value of the whole task, to compare.
-
-    Returns:
-        {"epsilon": {"at": [...], "relative_error": {name: [...]}}, "households": {...}, "cycles": {...}}
-    """
-    given = None if baselines is None else tuple(baselines)
-    n, rng = task.panel.n_households, np.random.default_rng(seed)
-    sizes = sizes or [n // 4, n // 2, n, 4 * n, 16 * n, 64 * n]
-    cycles = cycles or sorted({c for c in (7, 28, 91, 182, task.cycles) if c <= task.cycles})
-    shuffled, largest = rng.permutation(n), float(np.abs(task.truth).max())
-
-    def sized(size: int) -> Task:
-        return task.at(copies=size // n) if size >= n else task.among(np.sort(shuffled[:size]))
-
-    axes: dict[str, tuple[Sequence[Number], Callable[[Any], Task]]] = {
-        "epsilon": (epsilons, lambda epsilon: task.at(epsilon=epsilon)),
-        "households": (sizes, sized),
-        "cycles": (cycles, lambda count: task.at(cycles=count)),
-    }
-    found: dict[str, Any] = {}
-    with Progress("Curves", sum(len(at) for at, _ in axes.values())) as bar:
-        for axis, (at, make) in axes.items():
-            errors: dict[str, list[float]] = {}
-            for place in at:
-                changed = make(place)
-                for each in _suited(changed) if given is None else given:
-                    error = relative_error(each, changed, draws=draws, seed=seed, largest=largest)
-                    errors.setdefault(each.name, []).append(error)
-                bar.advance(1)
-            found[axis] = {"at": [float(Fraction(place)) for place in at], "relative_error": errors}
-    made: PrivateDict = private(found)
-    return made
-
-
-def _suited(task: Task) -> tuple[Baseline, ...]:
+def suited(task: Task) -> tuple[Baseline, ...]:
+    """Every rival with the settings that suit the task's size."""
     return rivals(size=task.n * float(task.epsilon))
 
 
@@ -204,4 +157,4 @@ def _short(value: float) -> str:
     return f"{value:.3f}"[:6] if size < 1 else f"{value:.3g}" if size < 100 else f"{value:.0f}"
 
 
-__all__ = ["Comparison", "Score", "compare", "curves", "relative_error"]
+__all__ = ["Comparison", "Score", "compare"]

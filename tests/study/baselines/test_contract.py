@@ -7,7 +7,7 @@ import pytest
 
 from diurnal.study.baselines import Additive, Constant, Factorisation, Fourier, OpenDP, Ours, Split, Tree, rivals
 from diurnal.study.baselines.base import totals
-from diurnal.study.compare import GROUPS
+from diurnal.study.standing import PROTECTED
 
 EVERY = [*rivals(searched=False)]
 SLOW = (Ours, OpenDP)
@@ -22,7 +22,7 @@ def named(each):
 def test_every_rival_states_its_promise_and_gives_a_value_a_step(task, rng, rival):
     """Whom, over what and when in words of the table's groups, a sentence, and finite numbers."""
     promise = rival.promise(task)
-    assert promise.protects in GROUPS
+    assert promise.protects in PROTECTED
     assert promise.over in ("for ever", "this horizon", "never")
     assert promise.when in ("continual", "day's end", "block's end", "offline", "in advance")
     assert promise.sentence.endswith(".")

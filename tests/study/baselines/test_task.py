@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import support
-from diurnal.errors import PlanError, PrivateError
+from diurnal.errors import PlanError, PrivateError, ReadingsError
 from diurnal.private import public
 from diurnal.study.baselines import task_of
 
@@ -20,7 +20,8 @@ def test_gaps_are_filled_alike_for_all():
     present = np.ones_like(readings, dtype=bool)
     present[4, 0] = False
     panel = support.small_panel(readings, present=present)
-    task = task_of(panel.after(1), history=panel.first(1), epsilon="1", open_data=panel, domain=(0, 10))
+    other = support.small_panel(readings + 1)
+    task = task_of(panel.after(1), history=panel.first(1), epsilon="1", open_data=other, domain=(0, 10))
     # In slot 0 the first household has 9 and 9 besides the gap.
     assert task.panel.readings[2, 0] == 9
     assert task.panel.present.all()
@@ -50,6 +51,39 @@ def test_fewer_cycles_and_households_are_cut_from_the_task(task):
     assert few.truth == pytest.approx(task.panel.readings[:, [1, 4]].mean(axis=1))
 
 
+def test_a_history_is_brought_to_the_panel_s_households():
+    """Of a history with others besides, and in another order, each household's own column is taken."""
+    panel, other = support.town(n=6, slots=4, cycles=6), support.town(n=5, slots=4, seed=2)
+    given = {"epsilon": "1", "open_data": other, "domain": (0, 100)}
+    order = np.array([5, 3, 1, 0])
+    task = task_of(panel.after(3).columns(np.array([1, 2, 3, 5])), history=panel.first(3).columns(order), **given)
+    places = [1, 3, 5]
+    assert task.panel.households == tuple(panel.households[place] for place in places)
+    assert (task.panel.readings == panel.after(3).readings[:, places]).all()
+    assert (task.history.readings == panel.first(3).readings[:, places]).all()
+
+
+def test_a_history_that_cannot_be_one_is_refused():
+    """It comes after the panel, or is of other households, or on another grid."""
+    panel, other = support.town(n=6, slots=4, cycles=6), support.town(n=5, slots=4, seed=2)
+    given = {"epsilon": "1", "open_data": other, "domain": (0, 100)}
+    with pytest.raises(ReadingsError, match="goes on after the panel has begun"):
+        task_of(panel.first(3), history=panel.after(2), **given)
+    with pytest.raises(ReadingsError, match="No household"):
+        task_of(panel.after(3).columns(np.array([0])), history=panel.first(3).columns(np.array([1])), **given)
+    with pytest.raises(ReadingsError, match="grid"):
+        task_of(panel.after(3), history=support.town(n=6, slots=8), **given)
+
+
+def test_open_data_must_be_public_and_of_such_a_cycle():
+    """The private readings, and those of another cycle, are refused."""
+    panel = support.town(n=6, slots=4, cycles=6)
+    with pytest.raises(PlanError, match="private panel"):
+        task_of(panel.after(3), history=panel.first(3), epsilon="1", open_data=panel, domain=(0, 100))
+    with pytest.raises(PlanError, match="8 of"):
+        task_of(panel, epsilon="1", open_data=support.town(n=6, slots=8, seed=2), domain=(0, 100))
+
+
 def test_open_data_is_brought_to_the_public_level(make):
     """A level scales the open readings, hence the reference."""
     task = make(level=50.0)
@@ -66,10 +100,10 @@ def test_a_task_is_private(task):
 
 def test_what_makes_no_task_is_refused():
     """No domain, or a single cycle."""
-    panel = support.town(cycles=1)
+    panel, other = support.town(cycles=1), support.town(seed=2)
     with pytest.raises(PlanError, match="history"):
-        task_of(panel, epsilon="1", open_data=panel, domain=(0, 100))
+        task_of(panel, epsilon="1", open_data=other, domain=(0, 100))
     longer = support.town(cycles=4)
     with pytest.raises(PlanError, match="range"):
-        task_of(longer, epsilon="1", open_data=panel)
-    assert task_of(longer, epsilon="1", open_data=panel, domain=(0, 100)).cycles == 2
+        task_of(longer, epsilon="1", open_data=other)
+    assert task_of(longer, epsilon="1", open_data=other, domain=(0, 100)).cycles == 2

@@ -68,7 +68,8 @@ def ledger_table(events: list[Event]) -> Table:
     """Events in words, one after the other; reports of many steps in a row are one line."""
     made = table("event", "time", "what", right=("event",))
     for number, when, words, spends in lines(events, people=True):
-        made.add_row(number, when, f"{words} It spends: {spends}." if spends else words)
+        # The first and the last of many moments below each other: a terminal has little room beside them.
+        made.add_row(number, when.replace(" to ", "\n"), f"{words} It spends: {spends}." if spends else words)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Verbs about the paper: `reproduce`. What they make is for study; nothing of it is a release."""
+"""Verbs for study: `reproduce` the paper, `compare` every way to report. Nothing of what they make is a release."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Annotated
 
 import typer
 
+from diurnal.errors import PlanError
+from diurnal.readings.grid import Grid
+from diurnal.readings.panel import Panel
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.verbs import a_panel
 from diurnal.study.reproduction import Reproduction
 from diurnal.study.reproduction import reproduce as reproduced
+from diurnal.study.town import Town
 
 
 class Name(StrEnum):
@@ -39,9 +44,10 @@ def reproduce(
     """
     if data is None and experiment is not Name.town:
         raise typer.BadParameter(f"The experiment {experiment.value} needs its data.", param_hint="--data")
+    from diurnal.show import document
     from diurnal.show import reproduction as page
 
-    page.ready()
+    document.ready()
     study = reproduced(experiment.value, data)
     files = page.write(study, out)
     screen.result({"out": str(out), "files": [str(path) for path in files], **study.to_json()})
@@ -59,6 +65,88 @@ def _said(screen: Screen, study: Reproduction) -> None:
         screen.say(f"\n{question.name}: {question.answer}")
 
 
+def compare(
+    screen: Screen,
+    data: Annotated[
+        list[str], typer.Argument(help="A panel that `import` kept; or files that tell everything themselves.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder for the page, its charts and its numbers.")],
+    epsilon: Annotated[str, typer.Option(help="What everybody may spend; charts show more of them.")] = "1",
+    history: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The cycles before, as DATA; may be repeated. Else DATA's first half, at most 91 cycles."
+        ),
+    ] = None,
+    open_data: Annotated[
+        str | None, typer.Option(help="PUBLIC readings of other homes, as a panel; else a made-up town's.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="The publicly known mean of a reading; else the open data's.")
+    ] = None,
+    domain: Annotated[tuple[int, int] | None, typer.Option(help="Least and largest reading; DATA's own.")] = None,
+    profile_range: Annotated[
+        tuple[int, int] | None, typer.Option(help="That of a home's mean in a slot, for Theorem 1; the domain.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="For Gaussian noise.")] = "1e-6",
+    period: Annotated[str | None, typer.Option(help="The length of a cycle; the panel's own unless given.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The homes' wall clock, where raw files do not tell.")] = None,
+    draws: Annotated[int, typer.Option(help="How many releases are drawn of each.", min=2)] = 20,
+) -> None:
+    """Every way to report on the same readings: ours, the paper's, and what a user might choose instead.
+
+    Writes a page, as Markdown and as HTML that opens offline, with one table, what each promises, charts of error
+    against epsilon, households and horizon, and who does better than ours under which promise.
+    Errors are against the truth: it is for the custodian's eyes, and no release. It needs the extra charts.
+    """
+    from diurnal.show import comparison as page
+    from diurnal.show import document
+    from diurnal.study.baselines import task_of
+    from diurnal.study.compare import compare as compared
+    from diurnal.study.curves import curves as curved
+
+    document.ready()
+    homes = a_panel(data, period=period, zone=zone)
+    task = task_of(
+        homes,
+        epsilon=epsilon,
+        open_data=_elsewhere(homes.grid) if open_data is None else a_panel([open_data], period=period, zone=zone),
+        history=None if not history else a_panel(history, period=period, zone=zone),
+        delta=delta,
+        domain=domain,
+        profile_range=profile_range,
+        level=level,
+    )
+    scores = compared(task, draws=draws)
+    along = curved(task)
+    source = "a made-up town" if open_data is None else f"open data, {task.open_data.n_households} households"
+    about = page.about(scores, history=task.history.n_cycles, open_data=source)
+    said = page.findings(scores, along)
+    numbers = {**scores.to_json(), "curves": along.to_json(), "findings": said}
+    files = page.write(scores, along, out, about=about, numbers=numbers)
+    screen.result({**numbers, "out": str(out), "files": [str(path) for path in files]})
+    screen.say(about)
+    screen.say()
+    screen.say(scores)
+    screen.heading("Who does better than ours, and under which promise")
+    screen.sentences(said)
+    screen.say(
+        f"\nwritten to {out}, for the custodian's eyes: comparison.html, comparison.md, numbers.json, figures"
+    )
+
+
+def _elsewhere(grid: Grid) -> Panel:
+    """A made-up town as open data, for whoever has none."""
+    days, rest = divmod(grid.slots * grid.minutes, 24 * 60)
+    if rest or grid.minutes != 30 or grid.unit != "Wh":
+        raise PlanError(
+            "Expected --open-data: the made-up town that stands in for it has half hours in Wh.",
+            hint="Give public readings of other homes, imported as DATA was.",
+        )
+    return Town(homes=150, days=91, seed=2).panel().with_period(f"{days}d")
+
+
 def add(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add these verbs."""
     verbs.add(app, "reproduce", reproduce, example="diurnal reproduce town --out paper")
+    verbs.add(app, "compare", compare, example="diurnal compare homes.parquet --epsilon 1 --out rivals")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from diurnal.private import PrivateDict, private
 from diurnal.readings.data import Floats
 from diurnal.study.baselines.base import Baseline, Promise, Random, totals
-from diurnal.study.baselines.opendp import OpenDP
-from diurnal.study.baselines.ours import Ours
 from diurnal.study.baselines.task import Task
 
 
@@ -40,8 +40,13 @@ class Score:
     """How long a report takes."""
     draws: int
     """How many releases were drawn."""
-    interval: tuple[float, float] | None
-    """Where the relative error lies with 95 % confidence; None if it follows from a formula."""
+    intervals: Mapping[str, tuple[float, float]]
+    """Where each error that comes from draws lies with 95 % confidence; what is not here follows from a formula."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """That of the relative error; None if it follows from a formula."""
+        return self.intervals.get("relative_error")
 
     @property
     def got(self) -> str:
@@ -54,63 +59,116 @@ class Score:
         return made
 
 
-def score(baseline: Baseline, task: Task, *, draws: int, rng: Random) -> Score:
-    """Run a rival so many times; a fifth as often where that is slow and a formula tells.
+class Estimate(NamedTuple):
+    """An error, and how sure it is."""
 
-    Absolute errors and those of a cycle's largest value come from the draws in any case.
+    value: float
+    """The error."""
+    within: float
+    """How much larger it may be with 95 % confidence; 0 if it follows from a formula."""
+
+
+class Measure(NamedTuple):
+    """One of the errors of a release."""
+
+    name: str
+    """What it is called in a score."""
+    scale: float
+    """What it is divided by."""
+    length: int | None = None
+    """Of totals over how many steps; None if no formula tells it."""
+    square: bool = True
+    """Whether it is the root of a mean square, and not a mean."""
+
+    def of(self, mean: float) -> float:
+        """The error whose square, or size, has that mean."""
+        return (math.sqrt(max(0.0, mean)) if self.square else mean) / self.scale
+
+
+def score(
+    baseline: Baseline, task: Task, *, draws: int, rng: Random, drawn: Callable[[int], None] = lambda _: None
+) -> Score:
+    """Run a rival so many times.
+
+    Errors of reports and totals follow from its formulas where it has them; absolute errors and those of a cycle's
+    largest value come from the draws in any case.
+
+    Args:
+        baseline: The rival.
+        task: What it is asked.
+        draws: How many releases are drawn.
+        rng: Where draws come from.
+        drawn: Told after each draw.
     """
-    lengths = (1, task.slots, task.steps)
-    formulas = [baseline.mean_square_error(task, length) for length in lengths]
-    slow = isinstance(baseline, (Ours, OpenDP)) and formulas[0] is not None
     found, seconds = [], math.inf
-    for _ in range(max(2, draws // 5) if slow else draws):
+    for _ in range(draws):
         began = time.perf_counter()
         released = baseline.draw(task, rng)
         seconds = min(seconds, time.perf_counter() - began)
-        found.append(_measures(released, task))
-    drawn = np.array(found)
-    squares = [float(np.mean(drawn[:, i])) if f is None else f for i, f in enumerate(formulas)]
-    truth = task.truth
-    largest = float(np.abs(truth).max())
+        found.append(_means(released, task))
+        drawn(1)
+    errors: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    for measure, means in zip(_measures(task), np.array(found).T, strict=True):
+        known = None if measure.length is None else baseline.mean_square_error(task, measure.length)
+        if known is None:
+            known, half = float(np.mean(means)), half_width(means)
+            intervals[measure.name] = measure.of(known - half), measure.of(known + half)
+        errors[measure.name] = measure.of(known)
     return Score(
         name=baseline.name,
         promise=baseline.promise(task),
-        relative_error=math.sqrt(squares[0]) / largest,
-        skill=1 - squares[0] / float(np.var(truth)),
-        mean_absolute_error=float(np.mean(drawn[:, 3])),
-        day_error=math.sqrt(squares[1]) / abs(float(totals(truth, task.slots).mean())),
-        year_error=math.sqrt(squares[2]) / abs(float(truth.sum())),
-        peak_error=math.sqrt(float(np.mean(drawn[:, 4]))) / largest,
+        skill=1 - (errors["relative_error"] * task.largest) ** 2 / float(np.var(task.truth)),
         seconds=seconds / task.steps,
-        draws=len(drawn),
-        interval=None if formulas[0] is not None else _interval(drawn[:, 0], largest),
+        draws=draws,
+        intervals=intervals,
+        **errors,
     )
 
 
 def relative_error(
     baseline: Baseline, task: Task, *, draws: int = 4, seed: int = 1, largest: float | None = None
-) -> float:
-    """A rival's relative error, by formula or from a few draws; over the task's largest value unless given."""
-    square = baseline.mean_square_error(task)
+) -> Estimate:
+    """A rival's relative error, by formula or from a few draws.
+
+    Args:
+        baseline: The rival.
+        task: What it is asked.
+        draws: How many releases are drawn where no formula tells.
+        seed: For the draws.
+        largest: What the error is divided by; the task's largest value unless given.
+    """
+    scale, square, half = largest or task.largest, baseline.mean_square_error(task), 0.0
     if square is None:
         rng = np.random.default_rng(seed)
-        square = float(np.mean([np.mean((baseline.draw(task, rng) - task.truth) ** 2) for _ in range(draws)]))
-    return math.sqrt(square) / (largest or float(np.abs(task.truth).max()))
+        squares = np.array([np.mean((baseline.draw(task, rng) - task.truth) ** 2) for _ in range(draws)])
+        square, half = float(np.mean(squares)), half_width(squares)
+    error = math.sqrt(square) / scale
+    return Estimate(error, math.sqrt(square + half) / scale - error)
 
 
-def _measures(released: Floats, task: Task) -> list[float]:
-    """Mean squares for a report, a cycle's total and the horizon's; absolute; of a cycle's largest value."""
+def half_width(values: Floats) -> float:
+    """Half the width of a 95 % interval for the mean, by Student's t (Cornish and Fisher's expansion)."""
+    freedom = len(values) - 1
+    t = 1.96 + 2.372 / freedom + 2.822 / freedom**2
+    return t * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def _measures(task: Task) -> tuple[Measure, ...]:
+    truth, day, all_ = task.truth, task.slots, task.steps
+    return (
+        Measure("relative_error", task.largest, length=1),
+        Measure("day_error", abs(float(totals(truth, day).mean())), length=day),
+        Measure("year_error", abs(float(truth.sum())), length=all_),
+        Measure("mean_absolute_error", 1.0, square=False),
+        Measure("peak_error", task.largest),
+    )
+
+
+def _means(released: Floats, task: Task) -> list[float]:
+    """Of one release, in the order of the measures."""
     off = released - task.truth
     squares = [float(np.mean(totals(off, length) ** 2)) for length in (1, task.slots, task.steps)]
     peaks = (values.reshape(-1, task.slots).max(axis=1) for values in (released, task.truth))
     peak = float(np.mean(np.subtract(*peaks) ** 2))
     return [*squares, float(np.mean(np.abs(off))), peak]
-
-
-def _interval(squares: Floats, largest: float) -> tuple[float, float]:
-    """95 % for the root of the mean of squares, by Student's t (Cornish and Fisher's expansion)."""
-    freedom = len(squares) - 1
-    t = 1.96 + 2.372 / freedom + 2.822 / freedom**2
-    half = t * float(np.std(squares, ddof=1)) / math.sqrt(len(squares))
-    middle = float(np.mean(squares))
-    return math.sqrt(max(0.0, middle - half)) / largest, math.sqrt(middle + half) / largest

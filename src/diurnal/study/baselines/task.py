@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from diurnal.errors import PlanError
+from diurnal.errors import PlanError, ReadingsError
 from diurnal.exact import Number, instance, positive
-from diurnal.planning.reference import Reference, public_reference
+from diurnal.planning.reference import Reference, check_open, public_reference
 from diurnal.private import Private
 from diurnal.promise.budget import check_delta, zcdp_for
 from diurnal.readings import kernels
@@ -80,6 +80,11 @@ class Task(Private):
     def truth(self) -> Floats:
         """f, the true mean at every step."""
         return self.clamped(None)
+
+    @property
+    def largest(self) -> float:
+        """The largest true value, which errors are divided by."""
+        return float(np.abs(self.truth).max())
 
     @property
     def public(self) -> Floats:
@@ -157,20 +162,24 @@ def task_of(
             same; a broken last cycle is left out.
         epsilon: What every rival may spend.
         open_data: *Public* readings of other households on the same grid.
-        history: The cycles before the panel; the panel's own first half, at most 91, unless given. These are not
-            reported.
+        history: The cycles before the panel, of which the households in both are taken; the panel's own first
+            half, at most 91, unless given. These are not reported.
         delta: For Gaussian noise.
         domain: The public range of a reading; the panel's own unless given.
         profile_range: The public range of a profile in a slot; the domain unless given.
         level: The publicly known mean of a reading; the open data's unless given, to which it is scaled.
 
     Raises:
-        PlanError: There are not two cycles, or no domain.
+        PlanError: There are not two cycles, or no domain; the open data is private or on another grid.
+        ReadingsError: The history is on another grid, comes after the panel, or is of other households.
     """
     instance(panel, Panel, "panel", hint="Make one with dn.panel.")
+    _check_open(open_data, panel, history)
     if history is None:
         cut = min(91, panel.n_cycles // 2)
         history, panel = panel.first(cut), panel.after(cut)
+    else:
+        panel, history = _together(panel, history)
     if not history.n_cycles or not panel.n_cycles:
         raise PlanError("Expected at least a cycle of history and one to report.", hint="Give more readings.")
     domain = domain or panel.domain
@@ -189,6 +198,38 @@ def task_of(
     )
 
 
+def _check_open(open_data: Panel, panel: Panel, history: Panel | None) -> None:
+    """Refuse open data that is private, or that tells nothing about such a cycle."""
+    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
+    for private in (panel, *([] if history is None else [history])):
+        check_open(open_data, private)
+    own, other = ((grid.slots, grid.minutes, grid.unit) for grid in (panel.grid, open_data.grid))
+    if own != other:
+        raise PlanError(
+            f"The panel's cycle has {own[0]} steps of {own[1]} minutes in {own[2]}, the open data's {other[0]} of "
+            f"{other[1]} in {other[2]}.",
+            hint="Import both with the same interval, period and unit.",
+        )
+
+
+def _together(panel: Panel, history: Panel) -> tuple[Panel, Panel]:
+    """Both on the history's grid, with the households that are in both, in one order."""
+    instance(history, Panel, "history", hint="Make one with dn.panel.")
+    panel = panel.on_grid(history.grid)
+    if panel.first_step % panel.grid.slots or history.first_step % panel.grid.slots:
+        raise ReadingsError("Panel and history begin within a cycle.", hint="Let both begin with a whole one.")
+    if history.steps.stop > panel.first_step:
+        raise ReadingsError("The history goes on after the panel has begun.", hint="Give the readings before it.")
+    places = {name: place for place, name in enumerate(history.households)}
+    both = [place for place, name in enumerate(panel.households) if name in places]
+    if not both:
+        raise ReadingsError(
+            "No household is in both panel and history.", hint="Give the same households' readings."
+        )
+    theirs = [places[panel.households[place]] for place in both]
+    return panel.columns(np.array(both)), history.columns(np.array(theirs))
+
+
 def _complete(panel: Panel) -> Panel:
     """In memory, with every gap filled by the household's floor mean in that slot, and no calendar."""
     readings, present = panel.readings, panel.present
@@ -204,7 +245,6 @@ def _complete(panel: Panel) -> Panel:
 
 def _at_level(open_data: Panel, level: float | None) -> Panel:
     """Other households' readings, as if they used as much as these are publicly known to use."""
-    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
     if level is None:
         return open_data
     readings, present = open_data.readings, open_data.present
