@@ -19,7 +19,12 @@ from collections import Counter
 import diurnal as dn
 import support
 
-LEVELS = {"pattern": {"mechanism": "cube"}, "strong": support.SLOTWISE, "basis": support.BASIS}
+LEVELS = {
+    "pattern": {"mechanism": "cube"},
+    "strong": support.SLOTWISE,
+    "basis": support.BASIS,
+    "blocks": support.BLOCKS,
+}
 BUDGET = dn.Budget(pattern="1", strong="1")
 CYCLES = 8000
 

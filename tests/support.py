@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from diurnal import Basis, Budget, Curator, Grid, Panel, Plan
+from diurnal import Basis, Budget, Curator, Ellipsoid, Grid, Panel, Plan
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
 from diurnal.readings.stage import Stage
@@ -22,6 +22,15 @@ BASIS = {
     "cycle_basis": Basis(size=3),
 }
 """Strong mode that reports at the end of a cycle."""
+
+BLOCKS = {
+    "level": "strong",
+    "mechanism": "cube",
+    "cycle_mechanism": "blocks",
+    "cycle_basis": Basis(size=2),
+    "variation_bound": Ellipsoid(radius=40),
+}
+"""Strong mode that reports at the end of each half of a cycle."""
 
 SLOTWISE = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace", "variation_bound": 30}
 """Strong mode that reports slot by slot."""
@@ -100,7 +109,7 @@ def log_mass(mechanism, v):
         return log_gaussian(v, mechanism.scale)
     if mechanism.name == "cube":
         return log_cube(v, mechanism.sensitivity.ranges, mechanism.rate)
-    if mechanism.basis.noise == "l2-norm":
+    if mechanism.name == "blocks" or mechanism.basis.noise == "l2-norm":
         return log_l2(v, mechanism.rate)
     scale = 1 / mechanism.rate
     return log_laplace(v, scale) if mechanism.basis.noise == "laplace" else log_gaussian(v, scale)

@@ -9,7 +9,8 @@ The way through the house, each room knowing only the ones before it:
     promise    what is asked, bounded, hidden and promised
                Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
     planning   all of it as plain data, its error predicted before anything is spent
-               Plan, Reference, informed, predict, choose, explain, epsilon_for, trade
+               Plan, Reference, typical, informed, predict, choose, explain, epsilon_for, best_split, trade;
+               smooth, which tells afterwards what released reports say of the truth
     curator    start once, report each step once, for ever
                Curator, Stream, Report; watch_folder, watch_table
     show       tables, charts, the command line
@@ -37,8 +38,10 @@ from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import watch_folder, watch_table
 from diurnal.planning.bounds import informed
+from diurnal.planning.free import Free
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import (
+    best_split,
     choose,
     epsilon_for,
     explain,
@@ -46,7 +49,9 @@ from diurnal.planning.planner import (
     predict,
 )
 from diurnal.planning.prediction import Prediction
+from diurnal.planning.public import typical
 from diurnal.planning.reference import Reference, public_reference
+from diurnal.planning.smoothing import Smoothed, smooth
 from diurnal.planning.trade import Trades, trade
 from diurnal.private import Private, public
 from diurnal.promise.body import Body, Ellipsoid
@@ -77,6 +82,7 @@ __all__ = [
     "Drift",
     "Ellipsoid",
     "Format",
+    "Free",
     "Grid",
     "Guarantee",
     "Histogram",
@@ -92,12 +98,14 @@ __all__ = [
     "Rows",
     "Shape",
     "Share",
+    "Smoothed",
     "Stream",
     "Sum",
     "Thresholds",
     "Trades",
     "Verdict",
     "Weighted",
+    "best_split",
     "check",
     "choose",
     "epsilon_for",
@@ -112,7 +120,9 @@ __all__ = [
     "public_reference",
     "read",
     "save_panel",
+    "smooth",
     "trade",
+    "typical",
     "watch_folder",
     "watch_table",
     "write",

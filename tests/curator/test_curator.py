@@ -15,6 +15,7 @@ LEVELS = {
     "pattern": {"level": "pattern", "mechanism": "cube"},
     "strong": support.SLOTWISE,
     "strong, basis": support.BASIS,
+    "strong, blocks": support.BLOCKS,
     "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
     "histogram": {"level": "cycle", "query": dn.Histogram([20, 60]), "history": 0},
 }
@@ -92,7 +93,7 @@ def test_rows_hold_time_unit_group_and_plan():
     assert float(row["value"]) == pytest.approx(float(stream.report(panel)[4].exact), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["pattern", "strong", "strong, basis"])
+@pytest.mark.parametrize("name", ["pattern", "strong", "strong, basis", "strong, blocks"])
 def test_steps_of_the_history_are_not_reported(name):
     """A stream begins after its history."""
     panel = support.town()
@@ -126,7 +127,7 @@ def test_a_household_without_history_in_a_slot_shows_nothing_there(silence):
     readings = panel.readings.copy()
     readings[17::4, 7] = 99
     other = panel.following(readings, present=present, first_step=0)
-    for name in ("pattern", "strong", "strong, basis"):
+    for name in ("pattern", "strong", "strong, basis", "strong, blocks"):
         assert support.numerators(begin(name, one).report(one)) == support.numerators(
             begin(name, other).report(other)
         )
@@ -197,7 +198,7 @@ def test_noise_is_drawn_once_for_a_cycle_and_group(name, monkeypatch):
     for step in panel.steps:
         stream.report(panel.between(step, step + 1))
     stream.report(panel)
-    cycles = {"pattern": 0, "strong": 8, "strong, basis": 8, "share": 12, "histogram": 12}[name]
+    cycles = {"pattern": 0, "share": 12, "histogram": 12}.get(name, 8)
     assert at_start == (0 if name in ("share", "histogram") else 2)
     assert len(drawn) == at_start + 2 * cycles
 
@@ -205,7 +206,7 @@ def test_noise_is_drawn_once_for_a_cycle_and_group(name, monkeypatch):
 def test_a_closed_cycle_leaves_no_noise_and_no_readings_behind():
     """When every step of a cycle has its row, its noise and held readings are erased from the store."""
     panel = support.town()
-    for name in ("strong", "strong, basis"):
+    for name in ("strong", "strong, basis", "strong, blocks"):
         stream = begin(name, panel)
         stream.report(panel.between(16, 19))
         assert open_cycles(stream) == [4]
@@ -251,7 +252,7 @@ def test_groups_are_the_query_of_each_group_and_their_total_is_free(name, silenc
     assert {row.group.split()[0] for row in rows} == {"a", "b"}
     whole = begin(name, panel).report(panel)
     totals = stream.total(rows)
-    tolerance = 3 if name == "strong, basis" else 0  # each of four layers is rounded to the unit
+    tolerance = 3 if name in ("strong, basis", "strong, blocks") else 0  # each layer is rounded to the unit
     for total, one in zip(totals, sorted(whole, key=lambda row: (row.step, row.series)), strict=True):
         assert abs(total.numerator - one.numerator) <= tolerance
         assert total.denominator == one.denominator
@@ -457,7 +458,7 @@ def test_noise_is_scaled_by_the_heaviest_weight_of_the_group(level, monkeypatch)
 def test_a_row_s_deviation_is_that_of_its_noise():
     """Over many starts the numerators of a step scatter as the row says."""
     panel = support.town(cycles=6)
-    for name in ("pattern", "strong", "strong, basis"):
+    for name in ("pattern", "strong", "strong, basis", "strong, blocks"):
         rows = [begin(name, panel, query=dn.Sum()).report(panel.between(16, 20))[0] for _ in range(300)]
         assert np.std([float(row.numerator) for row in rows]) == pytest.approx(rows[0].deviation, rel=0.2)
 

@@ -19,6 +19,7 @@ LEVELS = {
     "pattern": {},
     "strong": STRONG,
     "basis": support.BASIS,
+    "blocks": support.BLOCKS,
     "share": {"level": "cycle", "query": dn.Share(above=50), "history": 0},
 }
 
@@ -50,7 +51,7 @@ def test_what_was_reported_is_there_for_whoever_opens_the_store(lasting, level):
     assert again.acknowledged == stream.acknowledged
 
 
-@pytest.mark.parametrize("level", ["strong", "basis"])
+@pytest.mark.parametrize("level", ["strong", "basis", "blocks"])
 def test_a_cycle_begun_before_goes_on_with_its_noise(lasting, level, monkeypatch):
     """A cycle's noise is drawn once: who opens the store in its middle uses what is there, and it is erased at its
     end.

@@ -11,7 +11,7 @@ import support
 from diurnal import Basis, Body, Ellipsoid
 from diurnal.errors import LimitError, PlanError
 from diurnal.promise.body import counting_sensitivity
-from diurnal.promise.mechanisms import BasisMechanism, Cube, Gaussian, Laplace
+from diurnal.promise.mechanisms import BasisMechanism, Blocks, Cube, Gaussian, Laplace
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
 BODY = Body(high=300)
@@ -25,9 +25,9 @@ def slot_mechanism(kind, body, weight):
     return kind(body.sensitivity(8), weight=weight, epsilon=EPSILON, body=body, **more)
 
 
-def basis_mechanism(body, weight, noise="l2-norm", kind="fourier", size=5):
+def basis_mechanism(body, weight, noise="l2-norm", kind="fourier", size=5, days=1):
     return BasisMechanism(
-        Basis(kind=kind, size=size, noise=noise),
+        Basis(kind=kind, size=size, noise=noise, days=days),
         body,
         slots=8,
         magnitude=5000,
@@ -35,6 +35,10 @@ def basis_mechanism(body, weight, noise="l2-norm", kind="fourier", size=5):
         epsilon=EPSILON,
         delta=DELTA,
     )
+
+
+def blocks_mechanism(bound, weight, number=4):
+    return Blocks(number, bound, slots=8, width=300, weight=weight, epsilon=EPSILON)
 
 
 MECHANISMS = {
@@ -54,7 +58,15 @@ MECHANISMS |= {
     }.items()
 }
 MECHANISMS["basis, cosine"] = lambda weight: basis_mechanism(ROUND, weight, kind="cosine")
+MECHANISMS["basis, spline"] = lambda weight: basis_mechanism(
+    Ellipsoid(radius=250, reference=[60] * 8, weighting="harmonic", scale="1.3"), weight, kind="spline"
+)
+MECHANISMS["basis, days"] = lambda weight: basis_mechanism(Ellipsoid(radius=250), weight, size=3, days=2)
 MECHANISMS["basis, every coefficient"] = lambda weight: basis_mechanism(ROUND, weight, size=8)
+MECHANISMS |= {
+    f"blocks, {name}": lambda weight, bound=bound: blocks_mechanism(bound, weight)
+    for name, bound in {"ball": Ellipsoid(radius=250), "clipped": 100}.items()
+}
 
 everyone = pytest.mark.parametrize("name", MECHANISMS)
 weights = pytest.mark.parametrize("weight", [1, 7])
@@ -70,6 +82,8 @@ def loss_of_move(mechanism, move):
     if mechanism.name == "cube":
         return -float(support.log_cube([moved], mechanism.sensitivity.ranges, mechanism.rate)[0])
     length = math.sqrt(sum(v * v for v in moved)) * float(mechanism.rate)
+    if mechanism.name == "blocks":
+        return length
     if mechanism.basis.noise == "laplace":
         return float(sum(map(abs, moved)) * mechanism.rate)
     return length**2 / 2 if mechanism.basis.noise == "gaussian" else length
@@ -108,6 +122,10 @@ def test_a_sensitivity_understated_by_a_tenth_is_caught():
         assert max(loss_of_move(mechanism, a - b) for a in contributions for b in contributions) > promised
     narrow = basis_mechanism(Ellipsoid(radius=225), 1)
     narrow.body = Ellipsoid(radius=250)
+    contributions = adversaries(narrow)
+    assert max(loss_of_move(narrow, a - b) for a in contributions for b in contributions) > 1
+    narrow, wide = (blocks_mechanism(Ellipsoid(radius=radius), 1) for radius in (225, 250))
+    narrow._ball = wide._ball
     contributions = adversaries(narrow)
     assert max(loss_of_move(narrow, a - b) for a in contributions for b in contributions) > 1
 
@@ -168,12 +186,33 @@ def test_small_totals_are_multiplied_before_cube_noise():
     assert cube.standard_deviation(48) == pytest.approx(math.sqrt(49 * 50 / 3), rel=0.01)
 
 
-@pytest.mark.parametrize("kind", ["fourier", "cosine"])
-@pytest.mark.parametrize("slots", [1, 2, 7, 8, 48])
+@pytest.mark.parametrize("kind", ["fourier", "cosine", "spline"])
+@pytest.mark.parametrize("slots", [1, 2, 3, 7, 8, 48])
 def test_bases_are_orthonormal(kind, slots):
     """The rows of a basis of any size are orthonormal, and all of them span everything."""
     rows = Basis(kind=kind, size=slots, noise="laplace").rows(slots)
     assert np.allclose(rows @ rows.T, np.eye(slots))
+
+
+def test_days_repeat():
+    """A basis of days has orthonormal rows that repeat, and keeps a mean day whole; days must divide the slots."""
+    basis = Basis(size=4, days=3, noise="laplace")
+    rows = basis.rows(12)
+    assert np.allclose(rows @ rows.T, np.eye(4))
+    assert np.allclose(rows[:, :4], rows[:, 4:8])
+    week = np.arange(12.0)
+    assert np.allclose(rows.T @ (rows @ week), np.tile(week.reshape(3, 4).mean(axis=0), 3))
+    with pytest.raises(PlanError, match="days"):
+        Basis(size=3, days=5).rows(12)
+
+
+def test_splines_are_smooth_curves_through_their_knots():
+    """Every sum of splines with eight knots is one: its third differences jump at the knots alone."""
+    rows = Basis(kind="spline", size=8).rows(48)
+    curve = np.random.default_rng(1).normal(size=8) @ rows
+    fourth = np.diff(np.r_[curve, curve[:4]], 4)
+    inside = [t for t in range(48) if (t + 2) % 6 not in (5, 0, 1)]
+    assert np.abs(fourth[inside]).max() < 1e-9 < np.abs(fourth).max()
 
 
 def test_every_coefficient_brings_the_slots_back():
@@ -189,7 +228,9 @@ def test_the_bias_is_what_the_basis_drops():
     mechanism = basis_mechanism(Body(high=3000), 1, size=3)
     reference = np.array([0, 100, 900, 100, 0, 50, 700, 20])
     came_back = np.array(mechanism.to_slots(mechanism.contribute(reference[:, None]).sum(axis=1).tolist()))
-    assert np.allclose(came_back - reference, mechanism.bias(reference.astype(float)), atol=1)
+    expected = mechanism.expected(mechanism.contribute(reference[:, None])[:, 0].astype(float))
+    assert np.allclose(came_back, expected, atol=1)
+    assert np.abs(came_back - reference).max() > 100
 
 
 def test_the_dropped_part_never_reaches_a_release():
@@ -207,7 +248,7 @@ def test_coefficients_beyond_64_bits_are_refused():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"size": 0}, {"size": 18}, {"size": 1.5}, {"kind": "wavelet"}, {"noise": "pink"}],
+    [{"size": 0}, {"size": 18}, {"size": 1.5}, {"kind": "wavelet"}, {"noise": "pink"}, {"days": 0}],
 )
 def test_a_basis_that_cannot_be_is_refused(wrong):
     """No coefficients, too many for l2-norm noise, unknown kinds and noises raise a PlanError."""
@@ -246,7 +287,7 @@ def test_a_contribution_outside_its_body_stops_everything(monkeypatch):
         ROUND.project(np.full((8, 1), 300))
 
 
-@pytest.mark.parametrize("kind", ["fourier", "cosine"])
+@pytest.mark.parametrize("kind", ["fourier", "cosine", "spline"])
 @pytest.mark.parametrize("size", [1, 5, 8])
 def test_a_basis_is_never_shorter_than_its_matrix_can_stretch(kind, size):
     """The diameter of coefficients is at least the integer matrix's norm times the body's diameter, and close."""

@@ -150,10 +150,11 @@ class Curator:
             guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
-            record = starting.learned(record, starting.in_domain(bound, history))
+            used = starting.in_domain(bound, history)
+            record = starting.learned(record, used)
             guard.check_profiles(record, self._store.records())
             self._store.settle_population(bound)
-            self._store.add(starting.with_forms(starting.with_profile(record)), history.calendar)
+            self._store.add(starting.with_forms(starting.with_profile(record, used)), history.calendar)
         return Stream(self._store, bound.hash)
 
     def explain(self, plan: Plan, history: Panel) -> list[str]:
@@ -190,6 +191,7 @@ class Curator:
         guard.check_overlap(record, others)
         guard.check_history(record, others, self._store)
         guard.check_differencing(record, others)
+        guard.check_free(record, others)
         spending.check_budget(record, others, self._store)
         return record, history
 

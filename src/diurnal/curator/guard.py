@@ -9,6 +9,7 @@
   counting plans, which do not protect the periodic component, never stand beside plans that do.
 - `check_history`: no strong plan learns patterns from cycles that another one has promised to protect.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
+- `check_free`: what a free reference gives away of a history, no other plan's reports can be held against.
 - `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
 - `first_step`: where a plan begins to report: after its history, and after what a stopped plan has reported.
 
@@ -162,6 +163,32 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
     columns = np.stack([spread(each, atom_numbers(each), everybody) for each in (record, *beside)])
     minimum = max(each.plan.minimum_group for each in (record, *beside))
     _check_atoms(Atoms.of(columns), minimum, f"this plan and {len(beside)} running one(s) together")
+
+
+def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse a free reference where another plan gives away sums of the same households at steps of its history.
+
+    It publishes one sum of variations a slot, rounded. With another plan's sum over nearly the same households at
+    the same step the difference would be about the few that are in one of them only: nobody has counted these.
+    """
+    for other in others:
+        if not record.members & other.members or record.plan.level != "pattern" or other.plan.level != "pattern":
+            continue
+        shown = record.plan.free is not None and overlap(record.history(), other.reports())
+        shows = other.plan.free is not None and overlap(other.history(), record.reports())
+        both = record.plan.free is not None and other.plan.free is not None and not _one_history(record, other)
+        if shown or shows or (both and overlap(record.history(), other.history())):
+            raise OverlapError(
+                f"This plan and {other.key[:12]} would both give away sums of the same households at steps of a "
+                "history that a free reference is made from.",
+                hint="Leave free out of this plan, or take a history that no other plan reports or learns from.",
+            )
+
+
+def _one_history(record: StreamRecord, other: StreamRecord) -> bool:
+    """Whether two plans give away the same sums of their histories: the same households over the same steps."""
+    same = record.members == other.members and record.history() == other.history()
+    return same and record.plan.minimum_group == other.plan.minimum_group
 
 
 def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.report import Form
 from diurnal.planning.plan import Plan
-from diurnal.promise.mechanisms.base import Mechanism
+from diurnal.promise.mechanisms.base import Mechanism, SlotMechanism
 from diurnal.readings import kernels
 from diurnal.readings.data import Integers
 from diurnal.readings.kernels import Atoms
@@ -20,10 +20,9 @@ from diurnal.readings.kernels import Atoms
 class Layers:
     """The mechanisms of a group, and how a row of each slot is written."""
 
-    def __init__(self, plan: Plan, weight: int, denominator: int) -> None:
-        self.pattern = plan.pattern_layer(weight)
+    def __init__(self, plan: Plan, weight: int, denominator: int, total: int) -> None:
+        self.pattern = plan.pattern_layer(weight, total)
         self.cycle = plan.cycle_layer(weight)
-        self.by_slot = self.cycle is None or self.cycle.by_slot
         slots, cells = plan.grid.slots, len(plan.query.series)
         variances = np.zeros(slots)
         if self.pattern is not None:
@@ -39,14 +38,24 @@ class Layers:
         return math.sqrt(sum(layer.variance(mean) / times for layer, times in layers if layer is not None))
 
 
+def in_parts(cycle: Mechanism, slots: int) -> bool:
+    """Whether a cycle's reports come one after the other: its noise is drawn before the first then, and kept."""
+    return isinstance(cycle, SlotMechanism) or cycle.ready(0) < slots - 1
+
+
 def layers_of(record: StreamRecord) -> tuple[Layers, ...]:
     """The mechanisms of each group; groups of equal weight and size share them."""
-    kinds = [(group.weight, record.plan.query.denominator(group.size)) for group in record.groups]
+    kinds = [
+        (group.weight, record.plan.query.denominator(group.size), total)
+        for group, total in zip(record.groups, record.totals, strict=True)
+    ]
     made = {kind: Layers(record.plan, *kind) for kind in set(kinds)}
     return tuple(made[kind] for kind in kinds)
 
 
-def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> list[list[Fraction]]:
+def released(
+    layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms, kept: Sequence[Sequence[int]] | None = None
+) -> list[list[Fraction]]:
     """What each group's mechanism releases of its households' vectors, a value a slot.
 
     Args:
@@ -54,12 +63,17 @@ def released(layers: Sequence[Mechanism], vectors: Integers, atoms: Atoms) -> li
             depend on its group, so it is summed once.
         vectors: A row a slot, a column a household in the order of the atoms.
         atoms: The households of one group and weight.
+        kept: Noise for each group that was drawn before; drawn now if None.
     """
     sums = kernels.contribution_sums(
         lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
     )
     totals = atoms.by_group(sums).T.tolist()
+    if kept is None:
+        noisy = [layer.release(total) for layer, total in zip(layers, totals, strict=True)]
+    else:
+        noisy = [layer.with_noise(total, v) for layer, total, v in zip(layers, totals, kept, strict=True)]
     return [
-        [Fraction(value, layer.multiplier) for value in layer.to_slots(layer.release(total))]
-        for layer, total in zip(layers, totals, strict=True)
+        [Fraction(value, layer.multiplier) for value in layer.to_slots(each)]
+        for layer, each in zip(layers, noisy, strict=True)
     ]

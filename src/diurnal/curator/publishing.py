@@ -2,6 +2,10 @@
 
     y(t) = G(s) + sum of the variations at t  (+ the cycle's noise in strong mode)
 
+Slot by slot each step has its value when it closes. Other mechanisms make theirs of several steps, a block's or a
+whole cycle's: `Mechanism.ready` says how far into its cycle a step's value reaches, and it comes when all that may
+be reported up to there is closed.
+
 `Publisher` decides the values of steps and gives them to the store, inside the transaction of whoever asks;
 `written` makes rows of values, then and whenever they are asked for again.
 """
@@ -18,9 +22,10 @@ import numpy as np
 
 from diurnal.curator import usage
 from diurnal.curator.intake import as_panel, without_moved
-from diurnal.curator.layers import Layers, released
+from diurnal.curator.layers import Layers, in_parts, released
 from diurnal.curator.records import HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
+from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
 from diurnal.readings.data import Integers
@@ -39,9 +44,10 @@ class Publisher:
         self._store = store
 
     @property
-    def by_slot(self) -> bool:
-        """Whether a step has its values when it closes; else they come with the whole cycle."""
-        return self._layers[0].by_slot
+    def slot_by_slot(self) -> bool:
+        """Whether a step has its values when it closes; else they come with its block or cycle."""
+        cycle = self._layers[0].cycle
+        return cycle is None or isinstance(cycle, SlotMechanism)
 
     def publish_given(self, parts: Sequence[Panel]) -> None:
         """Publish steps as they are given, where nothing of them was held."""
@@ -49,9 +55,9 @@ class Publisher:
         self._close_cycles()
 
     def publish_held(self, closed: set[int]) -> set[int]:
-        """Publish steps that are closed; whole cycles, where reports wait for these. Returns what was published."""
+        """Publish steps that are closed, and wait for no others. Returns what was published."""
         number, slots = self._record.number, self._record.plan.grid.slots
-        if self.by_slot:
+        if self.slot_by_slot:
             self._publish_steps([self._held(run) for run in runs(sorted(closed))])
             self._store.release(number, sorted(closed))
             self._close_cycles()
@@ -60,13 +66,22 @@ class Publisher:
         marked = closed.union(step for step, is_done in self._store.held_steps(number).items() if is_done)
         for cycle in sorted({step // slots for step in closed}):
             steps = range(cycle * slots, (cycle + 1) * slots)
-            wanted = reportable(self._record, steps, self._store)
-            if marked.issuperset(wanted):
-                self._publish_cycle(steps, wanted)
-                done.update(wanted)
-            else:
-                self._keep_closed(closed.intersection(steps), steps)
+            published = self._store.published(number, steps)
+            due = self._due(steps, published, marked)
+            if due:
+                self._publish_part(steps, due, published)
+            self._keep_closed(closed.intersection(steps) - published.union(due), steps)
+            done.update(due)
+        self._close_cycles()
         return done
+
+    def _due(self, steps: range, published: set[int], marked: set[int]) -> list[int]:
+        """Steps of a cycle without values yet, that wait for none which is still open."""
+        cycle = self._layers[0].cycle
+        assert cycle is not None
+        wanted = [step for step in reportable(self._record, steps, self._store) if step not in published]
+        still_open = min((step for step in wanted if step not in marked), default=steps.stop)
+        return [step for step in wanted if steps.start + cycle.ready(step - steps.start) < still_open]
 
     def _held(self, steps: range) -> Panel:
         """What is held of consecutive steps."""
@@ -75,7 +90,9 @@ class Publisher:
         )
 
     def _keep_closed(self, closed: set[int], steps: range) -> None:
-        """Keep steps of a cycle that are closed and wait for the rest of it: they take no more."""
+        """Keep steps of a cycle that are closed and wait for others of it: they take no more."""
+        if not closed:
+            return
         held = self._store.held(self._record.number, steps)
         empty = as_panel(self._record, range(1), {})
         none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True)
@@ -133,26 +150,47 @@ class Publisher:
             self._store.keep_noise(record.number, cycle, kept)
         return kept
 
-    def _publish_cycle(self, steps: range, wanted: Sequence[int]) -> None:
-        """Publish a complete cycle, whose variations are projected before noise is added."""
+    def _publish_part(self, steps: range, due: Sequence[int], before: set[int]) -> None:
+        """Publish steps of a cycle whose values are made of several: those of some blocks, or of all of it.
+
+        A block is cut by what those before it have left of a household's radius, and these are worked out anew.
+        They must come to what went out then, or a household would use its radius twice:
+
+        - A block's steps come out together, and no other step goes into it. What is held of a published step stays
+          as it is until its cycle is over, even if the step goes onto the calendar.
+        - Who is forgotten has no variation at any step; who has moved out, at none from then on. Where an earlier
+          block of theirs would be another now, their part in all to come is zero, which fits into every ball.
+
+        Args:
+            steps: The cycle.
+            due: The steps.
+            before: Steps of the cycle that were published before.
+        """
         record, slots = self._record, self._record.plan.grid.slots
-        part, order = self._held(steps), record.atoms.order
-        marks = part.present[:, order] & record.known
-        variations = np.where(marks, part.readings[:, order] - record.profile, 0)
         mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
-        by_group = released(mechanisms, variations, record.atoms)
+        part, order = self._held(steps), record.atoms.order
+        # What has come for later steps is not looked at, nor what is on the calendar by now.
+        taken = np.isin(steps, [*before, *due])
+        marks = part.present[:, order] & record.known & taken[:, None]
+        variations = np.where(marks, part.readings[:, order] - record.profile, 0)
+        kept = None
+        if in_parts(mechanisms[0], slots):
+            noise = self._noise(steps.start // slots)
+            kept = [noise[group.name] for group in record.groups]
+        by_group = released(mechanisms, variations, record.atoms, kept)
         rows = {
             step: tuple(
                 group.noisy_profile[slot] + values[slot]
                 for group, values in zip(record.groups, by_group, strict=True)
             )
-            for step, slot in ((step, step % slots) for step in wanted)
+            for step, slot in ((step, step % slots) for step in due)
         }
         self._store.publish(record.number, rows)
-        self._store.release(record.number, steps)
+        if kept is None:
+            self._store.release(record.number, steps)
 
     def _close_cycles(self) -> None:
-        """Erase the noise of cycles of which every step is published or never will be."""
+        """Erase noise and readings of cycles of which every step is published or never will be."""
         record = self._record
         if record.plan.level == "pattern":
             return
@@ -162,6 +200,8 @@ class Publisher:
             wanted = reportable(record, steps, self._store)
             if self._store.published(record.number, steps).issuperset(wanted):
                 self._store.close_cycle(record.number, cycle)
+                if not self.slot_by_slot:
+                    self._store.release(record.number, steps)
 
 
 def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:

@@ -94,6 +94,12 @@ class StreamRecord(Private):
         """The households whose readings it uses: those with a weight."""
         return frozenset(self.households[i] for i in self.atoms.order)
 
+    @cached_property
+    def totals(self) -> tuple[int, ...]:
+        """The sum of the weights of each group."""
+        sizes = np.diff(np.append(self.atoms.starts, len(self.atoms.order)))
+        return tuple(self.atoms.by_group(sizes).tolist())
+
     def where(self, households: tuple[str, ...]) -> Integers | None:
         """Where each of some households stands in the roster, -1 for a stranger; None if all stand as they are.
 

@@ -19,6 +19,7 @@ import numpy as np
 from diurnal.curator.layers import layers_of, released
 from diurnal.curator.records import Group, StreamRecord
 from diurnal.errors import PlanError, QueryError, ReadingsError
+from diurnal.planning.free import Known, known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.readings import kernels
@@ -123,18 +124,30 @@ def learned(record: StreamRecord, history: Panel) -> StreamRecord:
     return replace(record, profile=profile, known=known)
 
 
-def with_profile(record: StreamRecord) -> StreamRecord:
+def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
     """Draw the noisy profile of each group. The only use of the pattern budget."""
     plan = record.plan
     if plan.level == "cycle":
         return record
     stand_in = np.where(record.known, record.profile, plan.default_reading)
-    layers = [plan.pattern_layer(group.weight) for group in record.groups]
+    known = _known(record, history)
+    weights = zip(record.groups, record.totals, strict=True)
+    layers = [plan.pattern_layer(group.weight, total, known) for group, total in weights]
     noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
     groups = [
         replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
     ]
     return replace(record, groups=tuple(groups))
+
+
+def _known(record: StreamRecord, history: Panel) -> Known | None:
+    """What the history's variations say of the mean day, where the plan takes it: equal for neighbours."""
+    if record.plan.free is None:
+        return None
+    slots = np.array([history.grid.slot(step) for step in history.steps], dtype=np.int64)
+    moves = (history.readings, history.present, record.profile, record.known, slots, record.atoms)
+    sums, used = (each.sum(axis=1) for each in kernels.variation_sums(*moves))
+    return known_from(record.plan, sums, used, households=len(record.atoms.order))
 
 
 def with_forms(record: StreamRecord) -> StreamRecord:

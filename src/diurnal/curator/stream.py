@@ -85,7 +85,7 @@ class Stream:
 
         A step that has been published keeps its rows, whatever readings are given for it now. Steps on the
         calendar, of a history of several cycles, and from a stopped stream's end on have none. Where reports wait
-        for the whole cycle, a cycle's rows come with its last step.
+        for a block, or for the whole cycle, its rows come with its last step.
 
         Args:
             panel: Readings of the plan's roster, or of some of it, in any order.
@@ -264,7 +264,7 @@ class Stream:
         late = [step - panel.first_step for step in published]
         counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
         fresh = [step for step in mine if step not in published]
-        if not record.plan.grace and publisher.by_slot:
+        if not record.plan.grace and publisher.slot_by_slot:
             # Taken as it is given: nothing is held.
             publisher.publish_given([panel.between(run.start, run.stop) for run in runs(fresh)])
             return set(fresh)
@@ -294,11 +294,15 @@ class Stream:
         return taken
 
     def _drop_unreportable(self, record: StreamRecord) -> None:
-        """Erase what is held of steps that have gone onto the calendar, or lie behind a fence."""
+        """Erase what is held of steps that have gone onto the calendar, or lie behind a fence.
+
+        What is held of a published step went into its report, and the rest of its cycle is cut by it: it stays.
+        """
         held = self._store.held_steps(record.number)
         if held:
             span = range(min(held), max(held) + 1)
-            self._store.release(record.number, sorted(held.keys() - set(reportable(record, span, self._store))))
+            kept = self._store.published(record.number, span).union(reportable(record, span, self._store))
+            self._store.release(record.number, sorted(held.keys() - kept))
 
     def _due(self, record: StreamRecord, taken: Mapping[int, HeldStep]) -> int:
         """The step before which all close, because readings later by the grace were seen.

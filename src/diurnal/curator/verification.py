@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from diurnal.curator import ledger, schema
+from diurnal.curator.layers import in_parts
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.store import Store
@@ -127,9 +128,9 @@ def _plans(store: Store, events: list[Event]) -> Iterator[str]:
 def _noise(store: Store, record: StreamRecord) -> Iterator[str]:
     """Noise that was used stays until its cycle closes, and leaves an empty row: else it could be drawn again."""
     layer = record.plan.cycle_layer()
-    if layer is None or not layer.by_slot:
-        return
     slots = record.plan.grid.slots
+    if layer is None or not in_parts(layer, slots):
+        return
     query = sa.select(schema.rows.c.step // slots).where(schema.rows.c.plan == record.number).distinct()
     missing = set(store.connection.scalars(query).all()) - store.drawn_cycles(record.number)
     if missing:

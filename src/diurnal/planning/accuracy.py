@@ -15,11 +15,12 @@ import numpy as np
 
 from diurnal.errors import PlanError
 from diurnal.exact import instance, text
+from diurnal.planning.constants import BASE_LOAD
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import SPANS, Errors, Row
-from diurnal.planning.reference import Reference
+from diurnal.planning.tabled import cycle_bias, free_share, pattern_bias
 from diurnal.promise.budget import zcdp_for
-from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms import Mechanism, SlotMechanism
 from diurnal.promise.query import Sum, Weighted
 from diurnal.readings import kernels
 from diurnal.readings.data import Floats, Integers
@@ -51,6 +52,8 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
     steps = np.eye(slots)
     noise = [_noise_variance(plan, pattern, cycle, row, cells) for row in steps]
     std = math.sqrt(float(np.mean(noise))) / denominator
+    deviations = np.sqrt(noise) / denominator
+    apart = isinstance(pattern if cycle is None else cycle, SlotMechanism)
     bias = _Bias.of(plan, pattern, cycle, open_data, share)
     totals = {
         name: math.hypot(
@@ -64,10 +67,42 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         promise=_promise(plan),
         std=std,
         bias=bias.rms if bias.known else None,
-        errors=Errors(step=math.hypot(std, bias.rms), **totals),
+        errors=Errors(
+            step=math.hypot(std, bias.rms),
+            peak=math.hypot(_peak(plan, deviations, share, apart=apart), bias.rms),
+            **totals,
+        ),
         relative_to_laplace=None if laplace is None else std / laplace,
         note=_bias_note(plan, bias.known, open_data),
     )
+
+
+def _peak(plan: Plan, deviations: Floats, share: float, *, apart: bool) -> float:
+    """What noise does to a cycle's largest report, for a mean cycle like the public one.
+
+    Args:
+        plan: With a reference, or a flat cycle is thought of.
+        deviations: Of the noise in each slot.
+        share: What the query makes of a household's mean value.
+        apart: Whether each slot has noise of its own: the largest of many is larger than any of them.
+    """
+    slots = plan.grid.slots
+    usual = np.zeros(slots) if plan.reference is None else share * np.array(plan.reference.profile, dtype=float)
+    top = int(np.argmax(usual))
+    if not apart:
+        return float(deviations[top])
+    # The largest of independent normal values is below x with the product of their chances.
+    spread = np.maximum(deviations, 1e-9 * (1 + abs(usual[top])))
+    reach = 6 * float(spread.max())
+    edges = np.linspace(usual[top] - reach, usual[top] + reach, 400)
+    below = np.ones_like(edges)
+    for middle, deviation in zip(usual, spread, strict=True):
+        below *= 0.5 * (1 + _erf((edges - middle) / (math.sqrt(2) * deviation)))
+    middles = (edges[1:] + edges[:-1]) / 2 - usual[top]
+    return math.sqrt(float(np.sum(middles**2 * np.diff(below))))
+
+
+_erf = np.vectorize(math.erf, otypes=[float])
 
 
 def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
@@ -121,15 +156,22 @@ class _Bias:
         open_data: Panel | None,
         share: float,
     ) -> _Bias:
+        dropped, varying = np.zeros(plan.grid.slots), None
         if open_data is not None:
-            return cls(*_open_bias(plan, pattern, cycle, open_data, share), known=True)
-        dropped = np.zeros(plan.grid.slots)
-        if pattern is not None and plan.reference is not None:
+            dropped, varying = _open_bias(plan, pattern, cycle, open_data, share)
+        elif pattern is not None and plan.reference is not None:
             dropped = share * _dropped(pattern, np.array(plan.reference.profile, dtype=np.int64)[:, None])
+        # What was found on several regions' homes counts more than what one of them says.
+        tried, tried_cycle = pattern_bias(plan), cycle_bias(plan)
+        if tried is not None:
+            # As if all of it had one sign: totals are not promised to be better.
+            dropped = np.full(plan.grid.slots, share * tried)
+        if tried_cycle is not None:
+            varying = np.full(plan.grid.slots, share * tried_cycle)
         unknown = (pattern is not None and pattern.biased and plan.reference is None) or (
-            cycle is not None and cycle.biased
+            cycle is not None and cycle.biased and varying is None
         )
-        return cls(dropped, None, known=not unknown)
+        return cls(dropped, varying, known=open_data is not None or not unknown)
 
     def of_total(self, steps: int) -> float:
         """Of a total over so many steps, as if the bias of a whole cycle came again in every one."""
@@ -153,39 +195,46 @@ def _open_bias(
             f"Expected open data of at least one cycle of {slots} slots.", hint="Bring it to the plan's grid."
         )
     whole = panel.first(panel.n_cycles)
-    readings = _as_others(whole.readings, plan.reference)
-    profile, known = kernels.profiles(readings, whole.present, slots=slots, min_readings=1)
+    readings = _as_others(whole.readings, plan)
+    profile, known = kernels.profiles(
+        readings, whole.present, slots=slots, min_readings=1, statistic=plan.statistic
+    )
     dropped = np.zeros(slots) if pattern is None else share * _dropped(pattern, profile)
-    if cycle is None or (cycle.by_slot and plan.clip is None):
+    if cycle is None or (isinstance(cycle, SlotMechanism) and plan.clip is None):
         return dropped, None
     rows = readings.reshape(-1, slots, whole.n_households)
     marks = whole.present.reshape(rows.shape) & known
     variations = np.where(marks, rows - profile, 0)
-    if cycle.by_slot:
+    if isinstance(cycle, SlotMechanism):
         clipped = np.clip(variations, -(plan.clip or 0), plan.clip)
         return dropped, share * (clipped - variations).mean(axis=2).reshape(-1)
     return dropped, share * np.concatenate([_dropped(cycle, each) for each in variations])
 
 
-def _as_others(readings: Integers, reference: Reference | None) -> Integers:
+def _as_others(readings: Integers, plan: Plan) -> Integers:
     """Open readings as those of homes that use more, by as much as two populations are thought to differ.
 
     The private homes are others than the open ones. Judged on the open ones themselves, the best body around their
     mean would be that mean and nothing around it.
     """
+    reference = plan.reference
     if reference is None:
         return readings
     level = max(1, sum(map(abs, reference.profile)))
-    more = 1 + Fraction(reference.mismatch or 0) * len(reference.profile) / level
+    more = 1 + Fraction(_mismatch(plan)) * len(reference.profile) / level
     # Few digits, so that no product leaves 64 bits.
     more = min(more, Fraction(100)).limit_denominator(1000)
     return readings * more.numerator // more.denominator
 
 
+def _mismatch(plan: Plan) -> float:
+    """How far the reference is thought to be from the private homes' mean day, with what is taken for free."""
+    return 0.0 if plan.reference is None else float(plan.reference.mismatch or 0) * free_share(plan)
+
+
 def _dropped(layer: Mechanism, vectors: Any) -> Floats:
     """The mean over households of what a mechanism keeps of a vector, less the vector."""
-    kept = layer.to_slots([int(v) for v in layer.contribute(vectors).sum(axis=1)])
-    dropped: Floats = (np.array(kept, dtype=float) / layer.multiplier - vectors.sum(axis=1)) / vectors.shape[1]
+    dropped: Floats = layer.expected(layer.contribute(vectors).mean(axis=1)) - vectors.mean(axis=1)
     return dropped
 
 
@@ -224,14 +273,18 @@ def unspent_row(plan: Plan, n: int) -> Row:
     if plan.reference is None:
         half = share * (plan.domain[1] - plan.domain[0]) / 2
         return _flat_row("eps_z = 0", half, plan, f"at most: {note}")
-    return _flat_row("eps_z = 0", share * float(plan.reference.mismatch or 0), plan, note)
+    if plan.statistic == "base-load":
+        level = sum(map(abs, plan.reference.profile)) / plan.grid.slots
+        return _flat_row("eps_z = 0", share * level * BASE_LOAD[0].error, plan, note)
+    return _flat_row("eps_z = 0", share * _mismatch(plan), plan, note)
 
 
 def _flat_row(name: str, error: float, plan: Plan, note: str) -> Row:
     """Errors that may all point the same way, so that those of totals are as many times as large."""
     spans = {span: plan.grid.slots_in(days=days) * error for span, days in SPANS}
     promise = "no private data" if name != "eps_z = 0" else "pattern only, variations exact"
-    return Row(name=name, promise=promise, std=0.0, bias=error, errors=Errors(step=error, **spans), note=note)
+    errors = Errors(step=error, peak=error, **spans)
+    return Row(name=name, promise=promise, std=0.0, bias=error, errors=errors, note=note)
 
 
 def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
@@ -253,6 +306,7 @@ def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
             bias=0.0,
             errors=Errors(
                 step=std,
+                peak=_peak(plan, np.full(plan.grid.slots, std), _share(plan, n), apart=True),
                 **{span: std * math.sqrt(plan.grid.slots_in(days=days)) for span, days in SPANS},
             ),
             note="and nothing is left after that",

@@ -1,59 +1,112 @@
-"""Bounds: a plan's reference and bounds from public readings of other households.
+"""Bounds: a plan's reference and bounds from public knowledge.
 
 What a household's profile and its days are put into must come from public knowledge (theory 5). Open data of
-another region is such knowledge, and so is the number of households: radii are tried on these alone, and those
-with the least predicted error are taken. Nothing private is looked at, so nothing is spent.
+another region is such knowledge, and so are statistics of a region, a table of other regions' homes, and the number
+of households. Where there is no table, radii are tried on the open data alone, and those with the least predicted
+error are taken. Nothing private is looked at, so nothing is spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from diurnal.errors import PlanError
-from diurnal.exact import instance
+from diurnal.exact import Number, instance
 from diurnal.planning.accuracy import mechanism_row
 from diurnal.planning.plan import Plan
-from diurnal.planning.reference import check_open, public_reference
+from diurnal.planning.public import typical
+from diurnal.planning.reference import Reference, check_open, public_reference
+from diurnal.planning.tabled import cycle_fields, is_tabled, pattern_fields
 from diurnal.promise.body import Ellipsoid
 from diurnal.readings.panel import Panel, Shape
 
 RADII = (1, 1.5, 2, 3, 4, 6, 9, 13, 20)
 """The radii that are tried, in levels: means of a slot."""
+UNEVEN = 4
+"""How many times larger the largest group is than the smallest, to be called very different."""
 
 
-def informed(plan: Plan, shape: Shape | Panel, *, open_data: Panel) -> Plan:
-    """A plan with what public readings of other households tell: reference, body, bound of a cycle's variations.
+def informed(
+    plan: Plan,
+    shape: Shape | Panel,
+    *,
+    open_data: Panel | None = None,
+    level: Number | None = None,
+    free: bool = True,
+) -> Plan:
+    """A plan with what is publicly known: reference, body, basis, bound of a cycle's variations.
 
-    What the plan says itself stays as it is. A plan at level `cycle` needs none of it.
+    What the plan says itself stays as it is. For electricity over a day or a week, bounds come from a table that
+    was made of other regions' homes (`constants`); for anything else they are searched on the open data. A plan at
+    level `cycle` needs none of it.
 
     Args:
         plan: What is to be reported and promised.
         shape: How large the groups are; or the panel, of which nothing else is used.
         open_data: *Public* readings of other households on the same grid. Never the private panel.
+        level: The *public* mean of a reading, such as a statistic of the region: the reference is brought to it.
+            Without open data, it is a typical day of that level.
+        free: Whether a pattern plan may make its reference from the variations of its history, which neighbours
+            share (`Free`).
 
     Raises:
-        PlanError: The open data is on another grid, has no whole cycle, or is the private panel.
+        PlanError: Nothing public is given; the open data is on another grid, has no whole cycle, or is the private
+            panel.
     """
     instance(plan, Plan, "plan", hint="Make one with Plan(...).")
-    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
     check_open(open_data, shape)
     if plan.level == "cycle":
         return plan
+    whole = None if open_data is None else _whole(open_data, plan)
+    if plan.reference is None:
+        plan = plan.with_(reference=_reference(plan, whole, level))
+    sizes = (shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape).group_sizes
+    plan = _with_body(plan, sizes, whole, free=free)
+    return _with_bound(plan, sizes, whole)
+
+
+def _whole(open_data: Panel, plan: Plan) -> Panel:
+    """The whole cycles of open data on the plan's grid."""
+    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
     if open_data.grid.slots != plan.grid.slots or open_data.grid.unit != plan.grid.unit:
         raise PlanError(
             f"The open data has {open_data.grid.slots} slots of {open_data.grid.unit}, the plan "
             f"{plan.grid.slots} of {plan.grid.unit}.",
             hint="Import it with the same interval, period and unit.",
         )
-    sizes = shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
-    n, whole = min(sizes.group_sizes), open_data.first(open_data.n_cycles)
-    if plan.reference is None:
-        plan = plan.with_(reference=public_reference(whole))
-    if plan.body is None and plan.mechanism in ("auto", "basis"):
-        plan = plan.with_(body=_body(plan, n, whole))
-    if plan.level == "strong" and plan.variation_bound is None and plan.cycle_mechanism in ("auto", "basis"):
-        plan = plan.with_(variation_bound=_variation_bound(plan, n, whole))
-    return plan
+    return open_data.first(open_data.n_cycles)
+
+
+def _reference(plan: Plan, open_data: Panel | None, level: Number | None) -> Reference:
+    if open_data is not None:
+        found = public_reference(open_data)
+        return found if level is None else found.at_level(level)
+    if level is None:
+        raise PlanError(
+            "Expected what is publicly known: open data, or the public mean of a reading.",
+            hint="Give open_data=panel of other homes, or level=the mean of the region's statistics.",
+        )
+    return typical(plan.grid, level)
+
+
+def _with_body(plan: Plan, sizes: Sequence[int], open_data: Panel | None, *, free: bool) -> Plan:
+    if plan.body is not None or plan.mechanism not in ("auto", "basis"):
+        return plan
+    middle, uneven = sorted(sizes)[len(sizes) // 2], max(sizes) >= UNEVEN * min(sizes)
+    if is_tabled(plan):
+        return plan.with_(**pattern_fields(plan, middle, free=free, uneven=uneven))
+    return plan if open_data is None else plan.with_(body=_body(plan, middle, open_data))
+
+
+def _with_bound(plan: Plan, sizes: Sequence[int], open_data: Panel | None) -> Plan:
+    if plan.level != "strong" or plan.variation_bound is not None:
+        return plan
+    middle = sorted(sizes)[len(sizes) // 2]
+    if is_tabled(plan) and (fields := cycle_fields(plan, middle)):
+        return plan.with_(**fields)
+    if open_data is None or plan.cycle_mechanism not in ("auto", "basis"):
+        return plan
+    return plan.with_(variation_bound=_variation_bound(plan, middle, open_data))
 
 
 def _body(plan: Plan, n: int, open_data: Panel) -> Ellipsoid:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from diurnal.errors import PlanError
-from diurnal.exact import instance, whole
+from diurnal.exact import fraction, instance, whole
+from diurnal.planning.free import Free
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import Body, Ellipsoid
 from diurnal.promise.guarantee import LEVELS
-from diurnal.promise.mechanisms import NAMES, Basis
+from diurnal.promise.mechanisms import CYCLE_NAMES, NAMES, Basis
+from diurnal.promise.mechanisms.blocks import check_blocks
 from diurnal.promise.query import Query
 from diurnal.readings.grid import Grid
 
 if TYPE_CHECKING:
     from diurnal.planning.plan import Plan
+
+CYCLE_BASIS = Basis(size=5)
+"""The coefficients of a cycle layer of which nobody has said anything."""
 
 
 def check_kinds(plan: Plan) -> None:
@@ -28,6 +34,8 @@ def check_kinds(plan: Plan) -> None:
         "basis": ((Basis,), "For example basis=Basis(size=9)."),
         "cycle_basis": ((Basis,), "For example cycle_basis=Basis(size=5)."),
         "reference": ((Reference, nothing), "For example reference=Reference(profile=[...])."),
+        "shrink": ((bool,), "True or False."),
+        "free": ((Free, nothing), "For example free=Free()."),
         "roster": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
         "calendar": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
         "channel": ((str,), "For example channel='consumption'."),
@@ -41,7 +49,7 @@ def check_choices(plan: Plan) -> None:
     choices = {
         "level": LEVELS,
         "mechanism": ("auto", *NAMES),
-        "cycle_mechanism": ("auto", *NAMES),
+        "cycle_mechanism": ("auto", *CYCLE_NAMES),
         "statistic": ("mean", "base-load"),
     }
     for name, known in choices.items():
@@ -117,6 +125,35 @@ def check_level(plan: Plan) -> None:
         )
 
 
+def check_fill(fill: Any) -> Fraction:
+    """The share that is put back: from 0 to 1."""
+    share = fraction(fill, "fill")
+    if not 0 <= share <= 1:
+        raise PlanError(f"Expected fill={fill} from 0 to 1.", hint="It is a share of the reference.")
+    return share
+
+
+def check_free(plan: Plan) -> None:
+    """Refuse a free reference where it is not free, and what needs a reference and has none."""
+    around = isinstance(plan.body, Ellipsoid) and plan.body.reference is not None
+    if plan.free is not None:
+        if plan.level != "pattern" or plan.statistic != "mean":
+            raise PlanError(
+                "A free reference is for pattern plans with the mean as statistic.",
+                hint="In strong mode variations are protected, and nothing that is made of them is free.",
+            )
+        if not around or plan.reference is None or plan.mechanism not in ("auto", "basis"):
+            raise PlanError(
+                "A free reference needs a public one to begin with, a basis, and an Ellipsoid around it.",
+                hint="Let informed(plan, shape, open_data=...) make the plan.",
+            )
+    if (plan.shrink or plan.fill) and (not around or plan.reference is None):
+        raise PlanError(
+            "fill and shrink need an Ellipsoid around a public reference.",
+            hint="Let informed(plan, shape, open_data=...) make the plan.",
+        )
+
+
 def check_bodies(plan: Plan) -> None:
     """Refuse bounds and references of another number of slots."""
     slots = plan.grid.slots
@@ -129,6 +166,15 @@ def check_bodies(plan: Plan) -> None:
         bound.centre(slots)
     elif bound is not None:
         object.__setattr__(plan, "variation_bound", whole(bound, "variation_bound", least=1))
+    if plan.level == "strong" and plan.cycle_mechanism == "blocks":
+        if plan.cycle_basis != CYCLE_BASIS:
+            # What nobody has said may still be filled in by `informed`.
+            check_blocks(plan.cycle_basis.size, plan.variation_bound, slots)
+        if plan.cycle_basis.noise != "l2-norm":
+            raise PlanError(
+                f"Blocks have l2-norm noise, and cycle_basis asks for {plan.cycle_basis.noise}.",
+                hint="Leave out the noise; 17 blocks are the most.",
+            )
     if plan.reference is not None and len(plan.reference.profile) != slots:
         raise PlanError(
             f"Expected a reference of {slots} slots, got {len(plan.reference.profile)}.",

@@ -15,9 +15,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from diurnal.errors import PlanError
 from diurnal.exact import Number, instance, positive, text
 from diurnal.planning import checks
+from diurnal.planning.free import Free, Known
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
@@ -32,17 +35,21 @@ from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
 from diurnal.promise.mechanisms import (
     Basis,
     BasisMechanism,
+    Blocks,
     Cube,
     Gaussian,
     Laplace,
     Mechanism,
     SlotMechanism,
 )
+from diurnal.promise.mechanisms.prior import Prior
 from diurnal.promise.query import Mean, Query, query_from_json
 from diurnal.readings.grid import Grid
 from diurnal.readings.kernels import Statistic
 
 VERSION = 1
+LATER = frozenset({"fill", "shrink", "free"})
+"""Fields that plans of this version did not have from the beginning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +100,20 @@ class Plan:
     """W, to which variations are clipped in strong mode; or a ball of a cycle's coefficients."""
     mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = "auto"
     """For the pattern layer; for the only layer at level `cycle`."""
-    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = "auto"
+    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis", "blocks"] = "auto"
     """For the cycle layer of strong mode."""
     basis: Basis = field(default_factory=Basis)
     """The coefficients of the pattern layer, where its mechanism is `basis`."""
-    cycle_basis: Basis = field(default_factory=lambda: Basis(size=5))
-    """The coefficients of the cycle layer, where its mechanism is `basis`."""
+    cycle_basis: Basis = field(default_factory=lambda: checks.CYCLE_BASIS)
+    """The coefficients of the cycle layer, where its mechanism is `basis`; its size is the number of `blocks`."""
     reference: Reference | None = None
     """Public knowledge for predictions; without it no biased mechanism is chosen."""
+    fill: Number = Fraction(0)
+    """How much of what a basis drops of the reference is put back into the noisy profile."""
+    shrink: bool = False
+    """Whether noisy coefficients of the profile are drawn towards the reference, by its mismatch."""
+    free: Free | None = None
+    """In pattern mode: how a reference is made from the history's variations, which neighbours share."""
     grace: int = 0
     """How many steps to wait for late readings."""
     minimum_group: int = 15
@@ -117,8 +130,10 @@ class Plan:
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "domain", checks.check_domain(self.domain))
+        object.__setattr__(self, "fill", checks.check_fill(self.fill))
         checks.check_counts(self)
         checks.check_level(self)
+        checks.check_free(self)
         checks.check_bodies(self)
 
     @cached_property
@@ -152,13 +167,32 @@ class Plan:
         """W, where variations are clipped slot by slot."""
         return self.variation_bound if isinstance(self.variation_bound, int) else None
 
-    def pattern_layer(self, weight: int = 1) -> Mechanism | None:
-        """The mechanism that hides profiles, for the heaviest weight of a group; None at level `cycle`."""
+    def pattern_layer(self, weight: int = 1, total: int = 1, known: Known | None = None) -> Mechanism | None:
+        """The mechanism that hides profiles, for a group; None at level `cycle`.
+
+        Args:
+            weight: The heaviest weight in the group.
+            total: The sum of its weights.
+            known: What the history's variations say, for a plan that takes a free reference.
+        """
         if self.level == "cycle":
             return None
         body, slots = self.profile_body, self.grid.slots
         if self.mechanism == "basis":
-            return self._basis_layer(self.basis, body, weight, self.eps_z, max(map(abs, self.domain)))
+            if known is not None and isinstance(body, Ellipsoid):
+                body = replace(body, reference=known.reference)
+            prior = self._prior(body, known)
+            return BasisMechanism(
+                self.basis,
+                body,
+                slots=slots,
+                magnitude=max(map(abs, self.domain)),
+                weight=weight,
+                epsilon=self.eps_z,
+                delta=None if self.delta is None else Fraction(self.delta),
+                prior=prior,
+                total=total,
+            )
         if isinstance(body, Ellipsoid):
             raise PlanError(
                 f"The mechanism {self.mechanism!r} works on slots, and the body is an Ellipsoid.",
@@ -180,12 +214,30 @@ class Plan:
             if self.clip is not None:
                 body = Body(low=-min(self.clip, reach), high=min(self.clip, reach))
             l2_square = self._variation_sensitivity().l2_square
-            return self._basis_layer(self.cycle_basis, body, weight, self.eps_w, reach, l2_square)
+            return BasisMechanism(
+                self.cycle_basis,
+                body,
+                slots=slots,
+                magnitude=reach,
+                weight=weight,
+                epsilon=self.eps_w,
+                delta=None if self.delta is None else Fraction(self.delta),
+                l2_square=l2_square,
+            )
+        if self.cycle_mechanism == "blocks":
+            return Blocks(
+                self.cycle_basis.size,
+                self.variation_bound,
+                slots=slots,
+                width=self._width(),
+                weight=weight,
+                epsilon=self.eps_w,
+            )
         if isinstance(self.variation_bound, Ellipsoid):
             raise PlanError(
                 f"The mechanism {self.cycle_mechanism!r} works slot by slot, and the variation bound is an "
                 "Ellipsoid.",
-                hint="Take cycle_mechanism='basis', or a number as variation_bound.",
+                hint="Take cycle_mechanism='basis' or 'blocks', or a number as variation_bound.",
             )
         return self._slot_layer(self.cycle_mechanism, self._variation_sensitivity(), weight, self.eps_w, None)
 
@@ -203,6 +255,8 @@ class Plan:
             delta=None if self.delta is None else Fraction(self.delta),
             history=_history_bound(self, pattern, cycle),
             groups=self.groups is not None,
+            free=self.free is not None,
+            base_load=self.statistic == "base-load",
         )
 
     def with_(self, **changes: Any) -> Plan:
@@ -216,7 +270,10 @@ class Plan:
         """Versioned plain data with decimals as strings."""
         data: dict[str, Any] = {"diurnal_plan": VERSION}
         for each in fields(self):
-            data[each.name] = _plain(getattr(self, each.name))
+            value = getattr(self, each.name)
+            # What is as before there was such a field goes without saying: plans keep their names.
+            if each.name not in LATER or value != each.default:
+                data[each.name] = _plain(value)
         return data
 
     @classmethod
@@ -235,9 +292,10 @@ class Plan:
                 hint="Use the release of diurnal that wrote it, or write the plan anew.",
             )
         known = {each.name for each in fields(cls)}
-        if set(values) != known:
+        missing, unknown = known - LATER - set(values), set(values) - known
+        if missing or unknown:
             raise PlanError(
-                f"Fields missing: {sorted(known - set(values))}; unknown: {sorted(set(values) - known)}.",
+                f"Fields missing: {sorted(missing)}; unknown: {sorted(unknown)}.",
                 hint="A plan file holds every field; write it with Plan.to_json.",
             )
         bound, body = values["variation_bound"], values["body"]
@@ -262,6 +320,7 @@ class Plan:
                 "basis": Basis.from_json(values["basis"]),
                 "cycle_basis": Basis.from_json(values["cycle_basis"]),
                 "reference": Reference(**values["reference"]) if values["reference"] else None,
+                "free": Free.from_json(values["free"]) if values.get("free") else None,
             }
         )
 
@@ -289,25 +348,14 @@ class Plan:
             hint="Let diurnal.choose(plan, shape) decide, or name laplace, cube or gaussian.",
         )
 
-    def _basis_layer(
-        self,
-        basis: Basis,
-        body: AnyBody,
-        weight: int,
-        epsilon: Fraction,
-        magnitude: int,
-        l2_square: int | None = None,
-    ) -> Mechanism:
-        return BasisMechanism(
-            basis,
-            body,
-            slots=self.grid.slots,
-            magnitude=magnitude,
-            weight=weight,
-            epsilon=epsilon,
-            delta=None if self.delta is None else Fraction(self.delta),
-            l2_square=l2_square,
-        )
+    def _prior(self, body: AnyBody, known: Known | None) -> Prior | None:
+        """What is known of the mean profile besides what is released, public or free."""
+        if not isinstance(body, Ellipsoid) or body.reference is None:
+            return None
+        target = replace(body, scale=1).centre(self.grid.slots)
+        fill = [round(Fraction(self.fill) * int(value)) for value in target] if known is None else known.fill
+        far = float(self.reference.mismatch or 0) if self.shrink and self.reference is not None else None
+        return Prior(target=target, fill=np.array(fill, dtype=np.int64), distance=far)
 
 
 def _history_bound(plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None) -> HistoryBound | None:

@@ -25,6 +25,8 @@ class Errors:
     """A total over 30 days."""
     year: float
     """A total over 365 days."""
+    peak: float
+    """The largest report of a cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,7 @@ class Row:
             "bias": self.bias,
             "error": self.errors.step,
             "error_of_totals": {name: getattr(self.errors, name) for name, _ in SPANS},
+            "error_of_peak": self.errors.peak,
             "relative_to_laplace": self.relative_to_laplace,
             "note": self.note,
         }
@@ -115,13 +118,13 @@ class Prediction:
     def __str__(self) -> str:
         unit = self.plan.query.unit(self.plan.grid.unit)
         head = f"Predicted error in {unit}, level {self.plan.level}, {self.n_households} households a group"
-        lines = [head, f"{'':22}{'report':>10}{'day':>10}{'month':>11}{'year':>12}  bias"]
+        lines = [head, f"{'':18}{'report':>9}{'peak':>9}{'day':>9}{'month':>10}{'year':>11}  bias"]
         for row in self.rows:
             errors = row.errors
             bias = "unknown" if row.bias is None else short(row.bias) + (" + clip?" if "clip" in row.note else "")
             lines.append(
-                f"{row.name:22}{short(errors.step):>10}{short(errors.day):>10}"
-                f"{short(errors.month):>11}{short(errors.year):>12}  {bias}"
+                f"{row.name:18}{short(errors.step):>9}{short(errors.peak):>9}{short(errors.day):>9}"
+                f"{short(errors.month):>10}{short(errors.year):>11}  {bias}"
             )
         return "\n".join(lines)
 

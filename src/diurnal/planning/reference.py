@@ -50,6 +50,16 @@ class Reference:
             exact = quarter if value is None else positive(value, name)
             object.__setattr__(self, name, exact)
 
+    def at_level(self, level: Number) -> Reference:
+        """The same shape for households whose mean reading is publicly known to be another."""
+        own = Fraction(sum(map(abs, self.profile)), len(self.profile))
+        times = positive(level, "level") / own if own else Fraction(1)
+        return Reference(
+            profile=[round(times * value) for value in self.profile],
+            spread=times * Fraction(self.spread or 0),
+            mismatch=times * Fraction(self.mismatch or 0),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""
         return {

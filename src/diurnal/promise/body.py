@@ -7,19 +7,20 @@ private data (theory 5).
 
 - `Body`: slots. A range for each slot, a cap on the sum and on the length (l2) of what exceeds the low end,
   or of the deviation from a public reference.
-- `Ellipsoid`: coefficients of a `basis`. A ball around a public reference, stretched by frequency.
+- `Ellipsoid`: coefficients of a `basis`. A ball around a public reference, narrower in high frequencies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from diurnal.errors import BodyError
-from diurnal.exact import sqrt_up
+from diurnal.exact import Number, positive, sqrt_up, text
 from diurnal.readings.data import Integers
 from diurnal.readings.kernels import LIMIT
 
@@ -183,6 +184,8 @@ class Ellipsoid:
     """r, a public vector over the slots; zero unless given."""
     weighting: Literal["flat", "harmonic"] = "flat"
     """W: `flat` is 1; `harmonic` is sqrt(1 + harmonic), a body narrower in high frequencies."""
+    scale: Number = Fraction(1)
+    """The body lies around so many times the reference: above 1, large homes are cut off no more than small."""
     kind: ClassVar[str] = "ellipsoid"
 
     def __post_init__(self) -> None:
@@ -196,18 +199,23 @@ class Ellipsoid:
             raise BodyError(f"Unknown weighting {self.weighting!r}.", hint="Known are flat, harmonic.")
         if self.reference is not None:
             object.__setattr__(self, "reference", _integers(self.reference, "reference"))
+        object.__setattr__(self, "scale", positive(self.scale, "scale", error=BodyError))
 
     def centre(self, slots: int) -> Integers:
-        """R as an array over the slots."""
-        return _spread(0 if self.reference is None else self.reference, slots, "reference")
+        """What the body lies around, as an array over the slots: `scale` times r, rounded."""
+        reference = _spread(0 if self.reference is None else self.reference, slots, "reference")
+        scale = Fraction(self.scale)
+        return _spread([round(int(value) * scale) for value in reference], slots, "reference")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""
+        later = {} if self.scale == 1 else {"scale": text(Fraction(self.scale))}
         return {
             "kind": self.kind,
             "radius": self.radius,
             "reference": self.reference,
             "weighting": self.weighting,
+            **later,
         }
 
 

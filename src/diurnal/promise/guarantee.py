@@ -66,6 +66,19 @@ LIMITS: dict[Level, tuple[str, ...]] = {
 """What each level does not promise (theory 6)."""
 
 
+FREE = (
+    "The reference that profiles are put around is made from the history's exact sums of variations: one low value "
+    "a slot, rounded, is given away. It is the same for neighbours, and not hidden."
+)
+"""What a free reference gives away (theory 5.1)."""
+
+BASE_LOAD = (
+    "The profile is the least reading of each slot over the history: little more than standby load is hidden, and "
+    "all above it is published in exact sums. It is formally the same promise, and shows how little that one is."
+)
+"""What a base load hides (theory 5.1, 6.1)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HistoryBound:
     """What a change in one history cycle costs in strong mode (theory 4.3)."""
@@ -103,6 +116,10 @@ class Guarantee:
     """What a change in one cycle of the history costs; None if it is not covered."""
     groups: bool
     """Whether the promise is for groups that share no household."""
+    free: bool = False
+    """Whether a reference is made from the history's variations, which neighbours share."""
+    base_load: bool = False
+    """Whether what is hidden is the least reading of a slot, and not its mean."""
 
     @property
     def neighbours(self) -> tuple[str, ...]:
@@ -117,7 +134,8 @@ class Guarantee:
     @property
     def limits(self) -> tuple[str, ...]:
         """What is not promised."""
-        return LIMITS[self.level]
+        more = ((FREE, self.free), (BASE_LOAD, self.base_load))
+        return (*LIMITS[self.level], *(said for said, meant in more if meant))
 
     def numbers(self) -> dict[str, Any]:
         """The numbers as decimal strings: what each change costs."""

@@ -34,8 +34,6 @@ class Mechanism(ABC):
     name: ClassVar[str]
     biased: ClassVar[bool] = False
     """Whether something of the totals is dropped, so that the error is more than the noise."""
-    by_slot: ClassVar[bool] = True
-    """Whether each slot's value is known when its step is, or only when the whole cycle is."""
 
     loss: Loss
     """What one release costs."""
@@ -58,8 +56,15 @@ class Mechanism(ABC):
 
     def release(self, totals: Sequence[int]) -> list[int]:
         """The totals with noise, in units of 1/multiplier."""
-        noise = self.noise()
+        return self.with_noise(totals, self.noise())
+
+    def with_noise(self, totals: Sequence[int], noise: Sequence[int]) -> list[int]:
+        """The totals with noise that was drawn before, in units of 1/multiplier."""
         return [self.multiplier * int(total) + v for total, v in zip(totals, noise, strict=True)]
+
+    def ready(self, slot: int) -> int:
+        """The last slot of the cycle whose readings a slot's value waits for: itself, its block's, the cycle's."""
+        return slot
 
     @abstractmethod
     def contribute(self, vectors: Integers) -> Integers:
@@ -73,9 +78,9 @@ class Mechanism(ABC):
     def variance(self, direction: Floats) -> float:
         """The variance of the noise's inner product with a direction over the slots, in units of a total."""
 
-    def bias(self, reference: Floats) -> Floats:
-        """What is dropped of a vector of slots; nothing unless `biased`."""
-        return np.zeros_like(reference)
+    def expected(self, contribution: Floats) -> Floats:
+        """The mean of what a release says, a value a slot, of households that contribute so in the mean."""
+        return contribution
 
     def standard_deviation(self, slots: int) -> float:
         """The root mean square over the slots of the noise's standard deviation."""

@@ -7,7 +7,7 @@ release. A household's coefficients, not its slots, are bounded when the body is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -21,6 +21,7 @@ from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shri
 from diurnal.promise.budget import Loss, zcdp_for
 from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.promise.mechanisms.laplace import laplace_variance
+from diurnal.promise.mechanisms.prior import SHARES, Prior, no_prior
 from diurnal.readings.data import Floats, Integers
 
 LARGEST_Q, SMALLEST_Q = 16, 8
@@ -35,21 +36,25 @@ class Basis:
         'l2-norm'
     """
 
-    kind: Literal["fourier", "cosine"] = "fourier"
-    """`fourier`: a constant, then a cosine and a sine for each harmonic. `cosine`: half-wave cosines."""
+    kind: Literal["fourier", "cosine", "spline"] = "fourier"
+    """`fourier`: a constant, then a cosine and a sine for each harmonic. `cosine`: half-wave cosines. `spline`:
+    periodic cubic splines with a knot a coefficient, smoothest first."""
     size: int = 9
     """m, how many coefficients are kept."""
     noise: Literal["l2-norm", "laplace", "gaussian"] = "l2-norm"
     """The noise of the coefficients."""
+    days: int = 1
+    """Into how many equal parts the cycle is cut that the vectors repeat in: 7 keeps the mean day of a week."""
 
     def __post_init__(self) -> None:
-        if self.kind not in ("fourier", "cosine"):
-            raise PlanError(f"Unknown basis {self.kind!r}.", hint="Known are fourier, cosine.")
+        if self.kind not in _ROWS:
+            raise PlanError(f"Unknown basis {self.kind!r}.", hint=f"Known are {', '.join(_ROWS)}.")
         if self.noise not in ("l2-norm", "laplace", "gaussian"):
             raise PlanError(
                 f"Unknown noise {self.noise!r} for a basis.", hint="Known are l2-norm, laplace, gaussian."
             )
         object.__setattr__(self, "size", whole(self.size, "size", least=1))
+        object.__setattr__(self, "days", whole(self.days, "days", least=1))
         if self.noise == "l2-norm" and self.size > 17:
             raise PlanError(
                 f"Expected at most 17 coefficients with l2-norm noise, got size={self.size}.",
@@ -58,21 +63,24 @@ class Basis:
 
     def rows(self, slots: int) -> Floats:
         """The orthonormal vectors, a row each."""
-        if self.size > slots:
+        if slots % self.days or self.size > slots // self.days:
             raise PlanError(
-                f"Expected size={self.size} <= {slots}, the slots of a cycle.",
-                hint="Take fewer coefficients.",
+                f"Expected size={self.size} <= {slots}/{self.days}, the slots that the vectors repeat in.",
+                hint="Take fewer coefficients, and days that divide the slots of a cycle.",
             )
-        return (_fourier if self.kind == "fourier" else _cosine)(self.size, slots)
+        rows = _ROWS[self.kind](self.size, slots // self.days)
+        repeated: Floats = np.tile(rows, self.days) / math.sqrt(self.days)
+        return repeated
 
     def harmonics(self) -> list[float]:
         """How often each vector goes up and down in a cycle."""
-        step = (lambda j: float((j + 1) // 2)) if self.kind == "fourier" else (lambda j: j / 2)
+        step = (lambda j: j / 2) if self.kind == "cosine" else (lambda j: float((j + 1) // 2))
         return [step(j) for j in range(self.size)]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""
-        return {"kind": self.kind, "size": self.size, "noise": self.noise}
+        later = {} if self.days == 1 else {"days": self.days}
+        return {"kind": self.kind, "size": self.size, "noise": self.noise, **later}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Basis:
@@ -91,7 +99,6 @@ class BasisMechanism(Mechanism):
 
     name: ClassVar[str] = "basis"
     biased: ClassVar[bool] = True
-    by_slot: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -104,6 +111,8 @@ class BasisMechanism(Mechanism):
         epsilon: Fraction,
         delta: Fraction | None = None,
         l2_square: int | None = None,
+        prior: Prior | None = None,
+        total: int = 1,
     ) -> None:
         """Make it for a body.
 
@@ -116,6 +125,8 @@ class BasisMechanism(Mechanism):
             epsilon: What a release costs.
             delta: For Gaussian noise.
             l2_square: How far apart neighbours' vectors in a `Body` can be, squared, if less than its diameter.
+            prior: What is known of the households' mean without them.
+            total: The sum of the households' weights, of which the prior is that of one.
         """
         self.basis, self.body, self.slots, self.weight = basis, body, slots, weight
         stretch = _stretch(basis, body)
@@ -125,6 +136,10 @@ class BasisMechanism(Mechanism):
         self._scale = 1 << q
         self.sensitivity_square = weight**2 * self._diameter_square(l2_square)
         self._set_noise(epsilon, delta)
+        self._squares = [int(row @ row) for row in self.matrix]
+        self._prior, self._total = no_prior(slots) if prior is None else prior, total
+        spread = self._coefficient_variance / max(1, total * total)
+        self._shares = self._prior.shares(self._squares, basis.harmonics(), spread)
 
     @property
     def dimension(self) -> int:
@@ -138,6 +153,9 @@ class BasisMechanism(Mechanism):
             return most * int(np.abs(self.matrix).sum(axis=1).max())
         centre = self.matrix @ self.body.centre(self.slots)
         return int(abs(centre).max()) + self._radius(self.body)
+
+    def ready(self, slot: int) -> int:
+        return self.slots - 1
 
     def contribute(self, vectors: Integers) -> Integers:
         if isinstance(self.body, Body):
@@ -157,24 +175,35 @@ class BasisMechanism(Mechanism):
 
     def to_slots(self, released: Sequence[int]) -> list[int]:
         # Rows are nearly orthogonal: each coefficient is divided by its row's squared length, in integers.
-        squares = [int(row @ row) for row in self.matrix]
-        common = math.lcm(*squares)
-        shares = [c * (common // square) for c, square in zip(released, squares, strict=True)]
-        columns = self.matrix.T.tolist()
+        common = SHARES * math.lcm(*self._squares)
+        weights = [
+            change * (common // (SHARES * square))
+            for change, square in zip(self._changes(released), self._squares, strict=True)
+        ]
+        fill = [self._total * int(value) for value in self._prior.fill]
         return [
-            (2 * sum(b * c for b, c in zip(column, shares, strict=True)) + common) // (2 * common)
-            for column in columns
+            base + (2 * sum(b * c for b, c in zip(column, weights, strict=True)) + common) // (2 * common)
+            for base, column in zip(fill, self.matrix.T.tolist(), strict=True)
         ]
 
     def variance(self, direction: Floats) -> float:
-        reach = (self.matrix @ direction) / (self.matrix.astype(float) ** 2).sum(axis=1)
+        reach = (self.matrix @ direction) * np.array(self._shares) / (SHARES * np.array(self._squares, dtype=float))
         return self._coefficient_variance * float(reach @ reach)
 
-    def bias(self, reference: Floats) -> Floats:
-        coefficients = self.matrix @ reference
-        kept = self.matrix.T @ (coefficients / (self.matrix.astype(float) ** 2).sum(axis=1))
-        dropped: Floats = kept - reference
-        return dropped
+    def expected(self, contribution: Floats) -> Floats:
+        kept, squares = np.array(self._shares) / SHARES, np.array(self._squares, dtype=float)
+        target, fill = (self.matrix @ each for each in (self._prior.target, self._prior.fill))
+        changes = kept * contribution + (1 - kept) * target - fill
+        said: Floats = self._prior.fill + self.matrix.T @ (changes / squares)
+        return said
+
+    def _changes(self, released: Sequence[int]) -> list[int]:
+        """By how much each coefficient of the report is off that of what is put back, in parts of SHARES."""
+        target, fill = ((self.matrix @ each).tolist() for each in (self._prior.target, self._prior.fill))
+        return [
+            share * value + (SHARES - share) * self._total * drawn - SHARES * self._total * back
+            for share, value, drawn, back in zip(self._shares, released, target, fill, strict=True)
+        ]
 
     def _diameter_square(self, l2_square: int | None) -> int:
         if isinstance(self.body, Ellipsoid):
@@ -246,3 +275,21 @@ def _cosine(size: int, slots: int) -> Floats:
     middles = (np.arange(slots) + 0.5) / slots
     rows = [np.cos(np.pi * j * middles) * math.sqrt((2 if j else 1) / slots) for j in range(size)]
     return np.array(rows)
+
+
+def _spline(size: int, slots: int) -> Floats:
+    """Periodic cubic splines with equally spaced knots, combined into waves and made orthonormal in that order."""
+    away = np.abs((np.arange(slots) * size / slots - np.arange(size)[:, None] + size / 2) % size - size / 2)
+    near = np.where(away < 1, 2 / 3 - away**2 + away**3 / 2, np.maximum(0, 2 - away) ** 3 / 6)
+    if size < 4:
+        # A spline is four knots wide: with fewer there is no room for it, and waves are as smooth.
+        return _fourier(size, slots)
+    waves = _fourier(size, size) @ near
+    rows: list[Floats] = []
+    for wave in waves:
+        rest = wave - sum((row @ wave) * row for row in rows)
+        rows.append(rest / math.sqrt(float(rest @ rest)))
+    return np.array(rows)
+
+
+_ROWS: dict[str, Callable[[int, int], Floats]] = {"fourier": _fourier, "cosine": _cosine, "spline": _spline}

@@ -14,7 +14,7 @@ from diurnal.exact import text
 from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import choose, epsilon_for, explain, predict
+from diurnal.planning.planner import best_split, choose, epsilon_for, explain, predict
 from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.planning.reference import public_reference
 from diurnal.promise.body import Ellipsoid
@@ -40,9 +40,15 @@ def plan(
     edges: Annotated[str | None, typer.Option(help="For histogram: 200,500,1000 makes four bins.")] = None,
     groups: Annotated[str | None, typer.Option(help="The partition to report by, such as suburb.")] = None,
     history: Annotated[int, typer.Option(help="How many whole cycles to learn patterns from.")] = 91,
+    statistic: Annotated[
+        str, typer.Option(help="A home's profile: mean, or in pattern mode base-load, which hides less.")
+    ] = "mean",
     cycle_epsilon: Annotated[str | None, typer.Option(help="For one home in one cycle; epsilon's.")] = None,
     target_error: Annotated[
         str | None, typer.Option(help="Instead of --epsilon: the least one with such an error.")
+    ] = None,
+    total_epsilon: Annotated[
+        str | None, typer.Option(help="Instead of --epsilon: both of a strong plan together, split at best.")
     ] = None,
     domain: Annotated[
         tuple[int, int] | None,
@@ -51,6 +57,13 @@ def plan(
     open_data: Annotated[
         str | None, typer.Option(help="PUBLIC readings of other homes, as a panel.", rich_help_panel=BOUNDS)
     ] = None,
+    mean_reading: Annotated[
+        str | None, typer.Option(help="The PUBLIC mean of a reading, from statistics.", rich_help_panel=BOUNDS)
+    ] = None,
+    free: Annotated[
+        bool,
+        typer.Option(help="Pattern mode: a reference from the history's variations.", rich_help_panel=BOUNDS),
+    ] = True,
     body_radius: Annotated[
         int | None,
         typer.Option(help="How far a home's profile may be from the public one.", rich_help_panel=BOUNDS),
@@ -65,7 +78,8 @@ def plan(
         str, typer.Option(help="auto, laplace, cube, gaussian or basis.", rich_help_panel=NOISE)
     ] = "auto",
     cycle_mechanism: Annotated[
-        str, typer.Option(help="The same, for the cycle layer of strong mode.", rich_help_panel=NOISE)
+        str,
+        typer.Option(help="The same, or blocks, for the cycle layer of strong mode.", rich_help_panel=NOISE),
     ] = "auto",
     delta: Annotated[str | None, typer.Option(help="For Gaussian noise.", rich_help_panel=NOISE)] = None,
     grace: Annotated[int, typer.Option(help="How many steps to wait for late readings.")] = 0,
@@ -83,10 +97,9 @@ def plan(
             check_target(path, [panel, *([] if open_data is None else [open_data])])
     if out is not None and out == certificate:
         raise PlanError("Expected --out and --certificate to differ.", hint="One is JSON, the other Markdown.")
-    if target_error is not None and cycle_epsilon is not None:
-        raise PlanError(
-            "Expected --target-error or --cycle-epsilon, not both.", hint="Both layers get the same epsilon then."
-        )
+    for flag, given in (("--target-error", target_error), ("--total-epsilon", total_epsilon)):
+        if given is not None and cycle_epsilon is not None:
+            raise PlanError(f"Expected {flag} or --cycle-epsilon, not both.", hint="It decides both epsilons.")
     homes = a_panel([panel])
     if cycle_radius is not None and variation_bound is not None:
         raise PlanError("Expected --cycle-radius or --variation-bound.", hint="See diurnal plan --help.")
@@ -94,7 +107,7 @@ def plan(
     draft = Plan(
         query=_query(query, above, edges),
         level=level,  # type: ignore[arg-type]
-        epsilon=_epsilon(epsilon, target_error),
+        epsilon=_epsilon(epsilon, target_error, total_epsilon),
         cycle_epsilon=cycle_epsilon,
         delta=delta,
         domain=_domain(homes, domain),
@@ -103,16 +116,19 @@ def plan(
         grid=homes.grid,
         mechanism=mechanism,  # type: ignore[arg-type]
         cycle_mechanism=cycle_mechanism,  # type: ignore[arg-type]
+        statistic=statistic,  # type: ignore[arg-type]
         variation_bound=variation_bound if cycle_radius is None else Ellipsoid(radius=cycle_radius),
         grace=grace,
         minimum_group=minimum_group,
     )
     draft = _around(draft, elsewhere, body_radius)
     if target_error is not None:
-        least = epsilon_for(draft, homes, target_error, open_data=elsewhere)
+        least = epsilon_for(draft, homes, target_error, open_data=elsewhere, level=mean_reading)
         draft = draft.with_(epsilon=least, cycle_epsilon=None)
-    if elsewhere is not None:
-        draft = informed(draft, homes, open_data=elsewhere)
+    if total_epsilon is not None:
+        draft = best_split(draft, homes, total_epsilon, open_data=elsewhere, level=mean_reading)
+    if elsewhere is not None or mean_reading is not None:
+        draft = informed(draft, homes, open_data=elsewhere, level=mean_reading, free=free)
     chosen = choose(draft, homes, open_data=elsewhere)
     prediction = predict(chosen, homes, open_data=elsewhere)
     own = prediction.row("+".join(mechanism_names(chosen)))
@@ -138,9 +154,11 @@ def _domain(homes: Panel, domain: tuple[int, int] | None) -> tuple[int, int]:
     return found
 
 
-def _epsilon(epsilon: str | None, target: str | None) -> str:
-    if (epsilon is None) == (target is None):
-        raise PlanError("Expected --epsilon, or --target-error.", hint="For example --epsilon 1.")
+def _epsilon(epsilon: str | None, target: str | None, total: str | None) -> str:
+    if sum(given is not None for given in (epsilon, target, total)) != 1:
+        raise PlanError(
+            "Expected --epsilon, or --target-error, or --total-epsilon.", hint="For example --epsilon 1."
+        )
     return "1" if epsilon is None else epsilon
 
 
@@ -217,14 +235,20 @@ def _say(
 def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> Table:
     """The error of every way to report, as a table; the chosen one marked."""
     unit = prediction.plan.query.unit(prediction.plan.grid.unit)
-    columns = ("report", "day", "month", "year", "dropped") if wide else ("report", "day")
+    columns = ("report", "peak", "day", "month", "dropped") if wide else ("report", "day")
     title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
     made = table("", *columns, right=columns, title=title)
     for row in prediction.rows:
         mark = "> " if row.name == own.name else "  "
-        errors = (row.errors.step, row.errors.day, row.errors.month, row.errors.year)
-        cells = [*map(short, errors), "unknown" if row.bias is None else short(row.bias)]
-        made.add_row(f"{mark}{row.name}", *cells[: len(columns)], style="bold" if mark == "> " else None)
+        errors = row.errors
+        cells = {
+            **{name: short(getattr(errors, name)) for name in ("peak", "day", "month")},
+            "report": short(errors.step),
+            "dropped": "unknown" if row.bias is None else short(row.bias),
+        }
+        made.add_row(
+            f"{mark}{row.name}", *(cells[name] for name in columns), style="bold" if mark == "> " else None
+        )
     return made
 
 

@@ -29,7 +29,7 @@ class Promise:
     over: str
     """For how long: `this horizon`, `for ever`."""
     when: str
-    """`continual`: each step when it comes; `day's end`; `offline`: when the horizon is over."""
+    """`continual`: each step when it comes; `block's end`; `day's end`; `offline`: when the horizon is over."""
     sentence: str
     """All of it, with what it costs."""
 

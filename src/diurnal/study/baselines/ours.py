@@ -18,7 +18,7 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.promise.body import Body
 from diurnal.promise.budget import Budget
-from diurnal.promise.mechanisms import Basis, Mechanism
+from diurnal.promise.mechanisms import Basis, Mechanism, SlotMechanism
 from diurnal.readings.data import Floats, Integers
 from diurnal.readings.panel import Shape
 from diurnal.study.baselines.base import Additive, Promise, Random
@@ -47,7 +47,7 @@ class Ours(Additive):
         return Promise(
             protects="pattern, day" if strong else "pattern",
             over="for ever",
-            when="continual" if cycle is None or cycle.by_slot else "day's end",
+            when="continual" if cycle is None else _when(cycle, task.slots),
             sentence=f"A household's periodic component, whatever it is; {exact}. Cycles of the history: "
             + ("see the plan's guarantee." if strong else "as all others."),
         )
@@ -101,19 +101,23 @@ class Ours(Additive):
         pattern, cycle = plan.pattern_layer(), plan.cycle_layer()
         assert pattern is not None
         profiles, n = task.profiles, task.panel.n_households
-        kept = _kept(pattern, profiles) / n
+        kept = _kept(pattern, profiles)
         days = task.panel.readings.reshape(task.cycles, task.slots, n) - profiles
         if plan.clip is not None:
             days = np.clip(days, -plan.clip, plan.clip)
-        if cycle is None or cycle.by_slot:
+        if cycle is None or isinstance(cycle, SlotMechanism):
             return np.asarray((days.mean(axis=2) + kept).reshape(-1))
-        return np.concatenate([_kept(cycle, day) / n + kept for day in days])
+        return np.concatenate([_kept(cycle, day) + kept for day in days])
+
+
+def _when(cycle: Mechanism, slots: int) -> str:
+    """When a step's report can be made: the last slot that it waits for tells."""
+    return {0: "continual", slots - 1: "day's end"}.get(cycle.ready(0), "block's end")
 
 
 def _kept(layer: Mechanism, vectors: Integers) -> Floats:
-    """What a layer makes of the sum of these vectors, a column a household, before its noise."""
-    kept = layer.to_slots([int(v) * layer.multiplier for v in layer.contribute(vectors).sum(axis=1)])
-    return np.array(kept, dtype=float) / layer.multiplier
+    """What a layer makes of the mean of these vectors, a column a household, before its noise."""
+    return layer.expected(layer.contribute(vectors).mean(axis=1))
 
 
 def _mean_variance(layer: Mechanism, directions: Floats) -> float:

@@ -1,0 +1,116 @@
+"""Public: what the table of constants says for a grid, a number of homes, a length of history."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TypeVar
+
+from diurnal.errors import PlanError
+from diurnal.exact import Number, positive
+from diurnal.planning import constants
+from diurnal.planning.reference import Reference
+from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, Free, Pattern, Week
+from diurnal.readings.grid import Grid
+
+R = TypeVar("R", Pattern, Free, Week, BaseLoad, Day, Blocks, Clip)
+
+HALF_HOUR = 30
+"""Minutes of a value of the shapes."""
+MONDAY = datetime(2001, 1, 1)
+"""Some Monday at midnight."""
+
+
+def nearest(rows: Sequence[R], size: float) -> R:
+    """The row whose first field is nearest in ratio: n times epsilon, or days of history.
+
+    Examples:
+        >>> nearest(constants.PATTERN, 226).size
+        7
+        >>> nearest(constants.DAY, 1e9).n_epsilon
+        22600
+    """
+    return min(rows, key=lambda row: abs(math.log(max(row[0], 1e-9) / max(size, 1e-9))))
+
+
+def free_row(days: int) -> Free | None:
+    """What exact variations of so many days of history add to a release; None where they are too few.
+
+    Examples:
+        >>> free_row(365).low, free_row(30)
+        (0.6, None)
+    """
+    return nearest(constants.FREE, days) if days >= constants.FREE_LEAST else None
+
+
+def week_row(days: int) -> Week:
+    """The weights for a period of a week and so many days of history; the first row has nothing free.
+
+    Examples:
+        >>> week_row(365).week, week_row(0).low
+        (0.5, 0.0)
+    """
+    plain, *free = constants.WEEKS
+    return nearest(free, days) if days >= constants.FREE_LEAST else plain
+
+
+def public_shape(grid: Grid) -> tuple[int, ...] | None:
+    """The mean day or week of homes elsewhere on a grid, in thousandths of its mean; None for another period.
+
+    Consumption only. A slot is the mean over the half hours it covers, from the time of day and the day of the week
+    at which the grid begins.
+
+    Examples:
+        >>> shape = public_shape(Grid(slots=24, minutes=60))
+        >>> shape[4] < 1000 < shape[19]
+        True
+        >>> public_shape(Grid(slots=10)) is None
+        True
+    """
+    length = grid.slots * grid.minutes
+    known = {len(shape) * HALF_HOUR: shape for shape in (constants.SHAPES["pooled"], constants.WEEK)}
+    if length not in known:
+        return None
+    begins = (datetime.fromisoformat(grid.anchor) - MONDAY) // timedelta(minutes=1)
+    ends = [_until(known[length], begins % length + slot * grid.minutes) for slot in range(grid.slots + 1)]
+    return tuple(round((after - before) / grid.minutes) for before, after in itertools.pairwise(ends))
+
+
+def typical(grid: Grid, level: Number) -> Reference:
+    """A reference for homes of which nothing is known but how much they use.
+
+    Args:
+        grid: Of a day or a week.
+        level: The public mean of a reading, for example from statistics of the region. Never from private readings.
+
+    Raises:
+        PlanError: The period is another, or the level is not positive.
+
+    Examples:
+        >>> typical(Grid(), 400).profile[38]
+        533
+    """
+    mean = positive(level, "level")
+    shape = public_shape(grid)
+    if shape is None:
+        raise PlanError(
+            f"No public shape is known for {grid.slots} slots of {grid.minutes} minutes.",
+            hint="Shapes are of a day or a week. Give a reference with dn.public_reference(open_data).",
+        )
+    week = len(shape) * grid.minutes > len(constants.SHAPES["pooled"]) * HALF_HOUR
+    mismatch = constants.WEEKS[0].mismatch if week else constants.MISMATCH
+    return Reference(
+        profile=[round(mean * value / 1000) for value in shape],
+        spread=mean * Fraction(str(constants.SPREAD)),
+        mismatch=mean * Fraction(str(mismatch)),
+    )
+
+
+def _until(shape: Sequence[int], minute: int) -> int:
+    """The sum of a shape over the minutes before one; it repeats."""
+    half_hours, rest = divmod(minute, HALF_HOUR)
+    cycles, place = divmod(half_hours, len(shape))
+    return HALF_HOUR * (cycles * sum(shape) + sum(shape[:place])) + rest * shape[place]

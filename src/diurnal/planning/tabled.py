@@ -1,0 +1,165 @@
+"""Tabled: what the table of public constants says for a plan, and how good it was where it was tried.
+
+The table is of electricity that homes consume over a day or a week (`constants`, `rows`). For anything else there
+is none, and bounds are searched on open data (`bounds`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from diurnal.planning import constants
+from diurnal.planning.checks import CYCLE_BASIS
+from diurnal.planning.free import Free
+from diurnal.planning.plan import Plan
+from diurnal.planning.public import free_row, nearest, public_shape
+from diurnal.planning.rows import BaseLoad, Day, Pattern
+from diurnal.promise.body import Ellipsoid
+from diurnal.promise.mechanisms import Basis
+
+R = TypeVar("R", Pattern, BaseLoad, Day)
+
+DAY_MINUTES = 24 * 60
+WEEKS_FILL = Fraction(1, 2)
+"""Of a week what differs from its mean day is put back by a half."""
+
+
+def is_tabled(plan: Plan) -> bool:
+    """Whether the table is about such readings."""
+    return plan.channel == "consumption" and public_shape(plan.grid) is not None
+
+
+def pattern_fields(plan: Plan, n: float, *, free: bool, uneven: bool) -> dict[str, Any]:
+    """Body, basis and what is put back, for groups of about n households.
+
+    Args:
+        plan: With a public reference.
+        n: The size of a middling group.
+        free: Whether a pattern plan may take a reference from its history's variations.
+        uneven: Whether groups are of very different size: noisy ones are drawn towards the reference then.
+    """
+    assert plan.reference is not None
+    size = n * float(plan.eps_z)
+    if plan.statistic == "base-load":
+        return _base_load(plan, _best(constants.BASE_LOAD, size))
+    row = _best(constants.PATTERN, size)
+    fields: dict[str, Any] = {
+        "body": _body(plan, row.radius, row.scale, plan.reference.profile),
+        "basis": _basis(plan.basis, Basis(), row.size, days=_days(plan)),
+        "fill": WEEKS_FILL if _days(plan) > 1 else _fraction(row.fill),
+        "shrink": uneven or row.distance is not None,
+    }
+    found = free_row(_history_days(plan))
+    if free and plan.level == "pattern" and found is not None and size <= found.most:
+        weights = {"slope": constants.SLOPE, "blend": found.blend, "low": found.low}
+        known = {"quantile": constants.QUANTILE, "grain": constants.GRAIN}
+        fields["free"] = Free(**{name: _fraction(value) for name, value in (weights | known).items()})
+        if _days(plan) == 1:
+            fields["fill"] = _fraction(found.fill)
+    return fields
+
+
+def cycle_fields(plan: Plan, n: float) -> dict[str, Any]:
+    """What a cycle's variations are put into, and what is released of it; nothing for a week."""
+    if _days(plan) > 1:
+        return {}
+    size, unsaid = n * float(plan.eps_w), CYCLE_BASIS
+    if plan.cycle_mechanism == "blocks":
+        blocks = nearest(constants.BLOCKS, size)
+        ball = Ellipsoid(radius=_radius(plan, blocks.radius))
+        return {"variation_bound": ball, "cycle_basis": _basis(plan.cycle_basis, unsaid, blocks.blocks)}
+    if plan.cycle_mechanism in ("laplace", "cube", "gaussian"):
+        return {"variation_bound": max(1, round(nearest(constants.CLIP, size).clip * _level(plan)))}
+    row = _best(constants.DAY, size)
+    bound = Ellipsoid(radius=_radius(plan, row.radius), weighting="harmonic")
+    return {"variation_bound": bound, "cycle_basis": _basis(plan.cycle_basis, unsaid, row.size)}
+
+
+def free_share(plan: Plan) -> float:
+    """How much of the mismatch of a public reference is left with what the plan takes from variations."""
+    found = free_row(_history_days(plan)) if plan.free is not None else None
+    return 1.0 if found is None else found.mismatch / constants.MISMATCH
+
+
+def pattern_bias(plan: Plan) -> float | None:
+    """What the pattern layer drops, root mean square, where the table was tried; None for another layer."""
+    basis = plan.mechanism == "basis" and plan.level != "cycle"
+    if not basis or not isinstance(plan.body, Ellipsoid) or plan.reference is None or not is_tabled(plan):
+        return None
+    rows: Sequence[Pattern | BaseLoad] = constants.BASE_LOAD if plan.statistic == "base-load" else constants.PATTERN
+    for row in rows:
+        same = (row.size, _radius(plan, row.radius)) == (plan.basis.size, plan.body.radius)
+        if same and Fraction(plan.body.scale) == _fraction(row.scale):
+            return _bias(row) * _level(plan)
+    return None
+
+
+def cycle_bias(plan: Plan) -> float | None:
+    """What the cycle layer drops, root mean square, where the table was tried; None for another layer."""
+    bound, basis = plan.variation_bound, plan.level == "strong" and plan.cycle_mechanism == "basis"
+    if not basis or not isinstance(bound, Ellipsoid) or plan.reference is None or not is_tabled(plan):
+        return None
+    rows: Sequence[Day] = constants.DAY if _days(plan) == 1 else ()
+    for row in rows:
+        if (row.size, _radius(plan, row.radius)) == (plan.cycle_basis.size, bound.radius):
+            return _bias(row) * _level(plan)
+    return None
+
+
+def _best(rows: Sequence[R], n_epsilon: float) -> R:
+    """The row with the least error at so many households times epsilon: what it drops, and its noise there."""
+    return min(rows, key=lambda row: math.hypot(_bias(row), _noise(row, n_epsilon)))
+
+
+def _bias(row: Pattern | BaseLoad | Day) -> float:
+    """What a row drops, in levels: its error without the noise that was in it."""
+    return math.sqrt(max(0.0, row.error**2 - _noise(row, row.n_epsilon) ** 2))
+
+
+def _noise(row: Pattern | BaseLoad | Day, n_epsilon: float) -> float:
+    """The deviation of l2-norm noise with a harmonic weighting, root mean square over the slots, in levels."""
+    weights = sum(1 / (1 + harmonic) for harmonic in Basis(size=row.size).harmonics())
+    return math.sqrt((row.size + 1) * weights) * 2 * row.radius / n_epsilon
+
+
+def _base_load(plan: Plan, row: BaseLoad) -> dict[str, Any]:
+    times, power = constants.BASE_LEVEL
+    flat = round(times * (28 / max(1, _history_days(plan))) ** power * _level(plan))
+    body = _body(plan, row.radius, row.scale, [flat] * plan.grid.slots)
+    return {"body": body, "basis": _basis(plan.basis, Basis(), row.size)}
+
+
+def _body(plan: Plan, radius: float, scale: float, around: Sequence[int]) -> Ellipsoid:
+    return Ellipsoid(
+        radius=_radius(plan, radius), reference=tuple(around), weighting="harmonic", scale=_fraction(scale)
+    )
+
+
+def _basis(own: Basis, unsaid: Basis, size: int, *, days: int = 1) -> Basis:
+    """The table's coefficients, unless the plan says which."""
+    return Basis(size=size, days=days) if own == unsaid else own
+
+
+def _radius(plan: Plan, times: float) -> int:
+    return max(1, round(times * _level(plan) * math.sqrt(plan.grid.slots)))
+
+
+def _level(plan: Plan) -> float:
+    assert plan.reference is not None
+    return sum(map(abs, plan.reference.profile)) / plan.grid.slots
+
+
+def _days(plan: Plan) -> int:
+    return plan.grid.slots * plan.grid.minutes // DAY_MINUTES
+
+
+def _history_days(plan: Plan) -> int:
+    return plan.history * _days(plan)
+
+
+def _fraction(value: float) -> Fraction:
+    """A constant as it is written in the table."""
+    return Fraction(str(value))

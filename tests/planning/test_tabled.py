@@ -1,0 +1,216 @@
+"""Plans from the table of public constants."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import diurnal as dn
+from diurnal.errors import PlanError
+from diurnal.planning import constants, tabled
+from diurnal.planning.accuracy import _peak, mechanism_row
+from diurnal.planning.public import typical
+
+GRID = dn.Grid()
+WEEK = dn.Grid(slots=336)
+
+
+def draft(level="pattern", grid=GRID, **more):
+    fields = {"epsilon": "1", "domain": (0, 8000), "history": 366, "grid": grid, "level": level}
+    return dn.Plan(**{**fields, **more})
+
+
+def shape(*sizes, grid=GRID):
+    return dn.Shape(grid=grid, n_cycles=365, group_sizes=sizes)
+
+
+def informed(plan, *sizes, **more):
+    return dn.informed(plan, shape(*(sizes or (226,)), grid=plan.grid), **{"level": "370", **more})
+
+
+def test_a_level_is_enough():
+    """From the public mean of a reading come a typical day, a body around it, a basis, a free reference."""
+    plan = informed(draft())
+    assert plan.reference == typical(GRID, 370)
+    assert plan.body.reference == plan.reference.profile
+    assert (plan.basis.size, plan.body.scale, plan.fill) == (7, Fraction("1.3"), Fraction("0.25"))
+    assert plan.body.radius == round(0.9 * sum(plan.reference.profile) / 48 * math.sqrt(48))
+    assert (plan.free.blend, plan.free.low, plan.free.slope) == tuple(map(Fraction, ("0.75", "0.6", "1.7")))
+
+
+def test_a_strong_plan_takes_nothing_from_variations():
+    """Strong plans get a ball for days, and no free reference, whatever is asked."""
+    plan = informed(draft("strong"))
+    assert plan.free is None
+    assert (plan.cycle_basis.size, plan.variation_bound.weighting) == (5, "harmonic")
+    assert dn.choose(plan, shape(226)).cycle_mechanism == "basis"
+
+
+def test_reports_that_come_sooner_have_bounds_of_their_own():
+    """Block by block a ball and the number of blocks, slot by slot a clip: what is asked for is bounded."""
+    blocks = informed(draft("strong", cycle_mechanism="blocks"))
+    assert (blocks.cycle_basis.size, blocks.variation_bound.weighting) == (4, "flat")
+    assert blocks.cycle_layer() is not None
+    slots = informed(draft("strong", cycle_mechanism="cube"))
+    assert slots.variation_bound == round(0.8 * sum(slots.reference.profile) / 48)
+
+
+def test_what_is_free_can_be_left_out():
+    """With free=False, with a short history, or with very many homes, the reference is public alone."""
+    assert informed(draft(), free=False).free is None
+    assert informed(draft(history=30)).free is None
+    assert informed(draft(), 100_000).free is None
+
+
+def test_a_base_load_is_put_around_standby():
+    """The least reading of a slot is a small part of the level, the same all day, smaller the longer one looks."""
+    levels = []
+    for history in (28, 366):
+        plan = informed(draft(statistic="base-load", history=history))
+        (flat,) = set(plan.body.reference)
+        assert plan.free is None
+        levels.append(flat)
+    assert levels[1] < levels[0] < 370 / 2
+
+
+def test_a_week_keeps_its_mean_day():
+    """Over a week coefficients are those of its mean day, and half of the rest of the public week is put back."""
+    plan = informed(draft(grid=WEEK, history=52))
+    assert (plan.basis.days, plan.basis.size, plan.fill) == (7, 7, Fraction(1, 2))
+    assert plan.free is not None
+    assert informed(draft("strong", grid=WEEK, history=52)).variation_bound is None
+
+
+def test_what_a_plan_says_itself_stays():
+    """A basis, a body, a reference and a bound that were given are kept."""
+    own = {"basis": dn.Basis(size=11), "cycle_basis": dn.Basis(size=3)}
+    plan = informed(draft("strong", **own))
+    assert (plan.basis.size, plan.cycle_basis.size) == (11, 3)
+    body = dn.Ellipsoid(radius=777)
+    assert informed(draft("strong", body=body, variation_bound=50)).body == body
+    assert informed(draft("strong", body=body, variation_bound=50)).variation_bound == 50
+
+
+def test_other_readings_have_no_table():
+    """Generation and odd periods get their bounds from open data, or none."""
+    assert informed(draft(channel="generation")).body is None
+    odd = dn.Grid(slots=10)
+    with pytest.raises(PlanError, match="No public shape"):
+        informed(draft(grid=odd))
+
+
+def test_something_public_must_be_given():
+    """Neither open data nor a level: a PlanError that asks for one."""
+    with pytest.raises(PlanError, match="publicly known"):
+        dn.informed(draft(), shape(226))
+
+
+def test_open_data_is_brought_to_the_level():
+    """With both, the shape is the open homes' and the level the public one; spread and mismatch go along."""
+    reference = dn.Reference(profile=[100, 300] * 24)
+    moved = reference.at_level(400)
+    assert moved.profile == (200, 600) * 24
+    assert (moved.spread, moved.mismatch) == (2 * reference.spread, 2 * reference.mismatch)
+
+
+@pytest.mark.parametrize("rows", [constants.PATTERN, constants.BASE_LOAD, constants.DAY], ids=["P", "B", "D"])
+def test_a_row_s_noise_is_the_mechanism_s(rows):
+    """The noise that is taken off a tabled error is what the shipped mechanism predicts for that row."""
+    plan = informed(draft("strong"))
+    level = sum(plan.reference.profile) / 48
+    for row in rows:
+        radius = round(row.radius * level * math.sqrt(48))
+        body = dataclasses.replace(plan.body, radius=radius)
+        layer = plan.with_(body=body, basis=dn.Basis(size=row.size), mechanism="basis").pattern_layer()
+        expected = layer.standard_deviation(48) / row.n_epsilon / level
+        assert tabled._noise(row, row.n_epsilon) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_row_with_the_least_error_is_taken():
+    """More homes never make the predicted error larger, and rows suit about the size they were made for."""
+    errors, sizes = [], []
+    for n in (10, 30, 100, 226, 700, 2000, 10_000, 50_000):
+        plan = dn.choose(informed(draft(), n), shape(n))
+        errors.append(mechanism_row(plan, n, None, None).errors.step)
+        sizes.append(plan.basis.size)
+    assert errors == sorted(errors, reverse=True)
+    assert sizes == sorted(sizes)
+    assert (sizes[0], sizes[-1]) == (3, 17)
+
+
+def test_the_predicted_error_is_the_tabled_one():
+    """At n epsilon 226 a plan is predicted to have the cross-validated errors of its rows, pattern and day."""
+    plan = dn.choose(informed(draft("strong")), shape(226))
+    level = sum(plan.reference.profile) / 48
+    expected = level * math.hypot(0.069, 0.1092)
+    assert mechanism_row(plan, 226, None, None).errors.step == pytest.approx(expected, rel=0.02)
+
+
+def test_small_groups_are_drawn_to_the_reference():
+    """Groups of very different size share a body; the noise of small ones is shrunk, that of large ones hardly."""
+    plan = informed(draft(), 20, 200, 2000)
+    assert plan.shrink
+    plan = plan.with_(mechanism="basis")
+    small, large = (plan.pattern_layer(1, total).standard_deviation(48) for total in (20, 2000))
+    assert small < 0.9 * large
+    assert not informed(draft(), 200, 300).shrink
+
+
+def test_eps_z_0_is_told_with_the_same_free_reference():
+    """What a plan takes for free, doing without epsilon may take too: the rival is not made worse than it is."""
+    plan = dn.choose(informed(draft()), shape(226))
+    plain = dn.choose(informed(draft(), free=False), shape(226))
+    with_it, without = (dn.predict(each, shape(226)).unspent.errors.step for each in (plan, plain))
+    assert with_it == pytest.approx(without * 0.156 / 0.225)
+
+
+def test_a_small_panel_is_warned():
+    """At n epsilon 20, doing without is predicted to be about as good: the explanation says so."""
+    plan = dn.choose(informed(draft(minimum_group=1), 20), shape(20))
+    assert any("eps_z = 0" in sentence for sentence in dn.explain(plan, shape(20)))
+
+
+def test_why_and_how_long_are_said():
+    """The explanation names the next best way with its error, and what a longer history brings."""
+    said = " ".join(dn.explain(informed(draft(history=91)), shape(226)))
+    assert "ways to add noise it has least predicted error; of the others" in said
+    assert "91 days of history hold few seasons" in said
+    assert "few seasons" not in " ".join(dn.explain(informed(draft()), shape(226)))
+
+
+def test_a_total_is_split_at_best():
+    """The two epsilons add up to the total, and no other split of the grid is predicted to be better."""
+    plan = dn.best_split(draft("strong"), shape(226), "2", level="370")
+    assert plan.eps_z + plan.eps_w == 2
+
+    def error(eps_z):
+        other = draft("strong", epsilon=eps_z, cycle_epsilon=2 - eps_z)
+        return mechanism_row(dn.choose(informed(other), shape(226)), 226, None, None).errors.step
+
+    assert error(plan.eps_z) <= min(error(Fraction(part, 8)) for part in (2, 4, 6, 8, 10, 12, 14))
+    assert abs(plan.eps_z - 1) <= Fraction(1, 2)
+    with pytest.raises(PlanError, match="strong"):
+        dn.best_split(draft(), shape(226), "2", level="370")
+
+
+def test_the_largest_of_noisy_slots_is_larger():
+    """Independent noise moves a day's largest report by more than one slot's, as drawing shows; a wave does not."""
+    plan = informed(draft())
+    profile = np.array(plan.reference.profile, dtype=float)
+    deviations = np.full(48, 200.0)
+    rng = np.random.default_rng(1)
+    drawn = (profile + rng.normal(0, 200, size=(20_000, 48))).max(axis=1) - profile.max()
+    assert _peak(plan, deviations, 1.0, apart=True) == pytest.approx(math.sqrt(np.mean(drawn**2)), rel=0.03)
+    assert _peak(plan, deviations, 1.0, apart=False) == 200
+
+
+def test_peaks_are_predicted_for_every_way():
+    """Each row of a prediction has an error of the peak; slot mechanisms' is above their report's."""
+    plan = dn.choose(informed(draft()), shape(226))
+    prediction = dn.predict(plan, shape(226))
+    assert all(row.errors.peak > 0 for row in prediction.rows)
+    cube = prediction.row("cube")
+    assert cube.errors.peak > cube.errors.step
+    assert "peak" in str(prediction).splitlines()[1]
