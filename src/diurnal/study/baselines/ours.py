@@ -40,16 +40,28 @@ class Ours(Additive):
         return task.keep(("plan", self, task.epsilon, task.n), lambda: self._plan(task))
 
     def promise(self, task: Task) -> Promise:
-        plan = self.plan(task)
-        cycle = plan.cycle_layer()
+        cycle = self.plan(task).cycle_layer()
         strong = self.level == "strong"
-        exact = "any one day of it as well" if strong else "sums of variations are published exactly"
+        more = self._day(task) if strong else "sums of variations are published exactly, in all cycles."
         return Promise(
             protects="pattern, day" if strong else "pattern",
             over="for ever",
             when="continual" if cycle is None or cycle.by_slot else "day's end",
-            sentence=f"A household's periodic component, whatever it is; {exact}. Cycles of the history: "
-            + ("see the plan's guarantee." if strong else "as all others."),
+            sentence=f"A household's periodic component, whatever it is; {more}",
+        )
+
+    def _day(self, task: Task) -> str:
+        """What strong adds for any one cycle, and in what that differs from hiding any cycle's length of steps."""
+        bound = self.plan(task).guarantee().history
+        history = (
+            "is not covered"
+            if bound is None
+            else f"costs at most {float(bound.base.epsilon):.3g} if no reported reading is clipped or missing"
+        )
+        return (
+            "and any one cycle of it, from its first slot to its last. An event across midnight costs two cycles, "
+            f"2 epsilon, where a rival that hides any {task.slots} consecutive steps has epsilon. A change in one "
+            f"cycle of the history {history}; rivals have no history."
         )
 
     def expected(self, task: Task) -> Floats:
@@ -84,6 +96,8 @@ class Ours(Additive):
             "domain": task.domain,
             "grid": task.panel.grid,
             "history": task.history.n_cycles,
+            # The public value that stands for a slot without a profile must lie in the domain.
+            "default_reading": int(np.clip(0, *task.domain)),
             # The plan's own sizes, but for a cycle of fewer slots.
             "basis": Basis(size=min(9, task.slots)),
             "cycle_basis": Basis(size=min(5, task.slots)),
