@@ -6,6 +6,7 @@ import json
 import re
 import stat
 
+import matplotlib.pyplot as plt
 import pytest
 from typer.testing import CliRunner
 
@@ -67,12 +68,54 @@ def test_the_page_tells_who_does_better_and_under_which_promise(made):
     """Theorem 1 is beaten under a stronger promise, and that is a sentence; curves are looked at as well."""
     scores, along = made
     said = page.findings(scores, along)
-    (theorem,) = [sentence for sentence in said if "than Theorem 1" in sentence]
-    assert theorem.startswith("Under a stronger promise than Theorem 1")
+    (theorem,) = [sentence for sentence in said if "a stronger promise than Theorem 1" in sentence]
     assert "nothing at all" in theorem
     better = {s.name for s in scores.scores if s.relative_error < scores.score("Theorem 1").relative_error}
-    stronger = {"nothing at all", "split Laplace", "split Gaussian", "repair, Laplace", "strong, chosen"}
+    stronger = {"nothing at all", "split Laplace", "repair, Laplace", "strong, chosen", "eps_z = 0"}
     assert {name for name in stronger if f"{name} (" in theorem} == better & stronger
+
+
+def moved(scores, name, **errors):
+    """The comparison with other errors of one rival."""
+    changed = (dataclasses.replace(each, **errors) if each.name == name else each for each in scores.scores)
+    return dataclasses.replace(scores, scores=tuple(changed))
+
+
+def test_the_page_tells_who_does_better_under_the_same_promise(made):
+    """Cube, say, where it has less error than the pattern plan that is chosen."""
+    scores, along = made
+    said = page.findings(moved(scores, "cube", relative_error=1e-6), along)
+    (same,) = [each for each in said if each.startswith("Under the same promise as pattern, chosen")]
+    assert "cube (1e-06; hides the pattern; variations exact; continual)" in same
+
+
+def test_the_page_says_what_delta_a_rival_has(made):
+    """Noise that is Gaussian is a promise that may fail: neither stronger nor weaker than pattern and day."""
+    scores, along = made
+    said = page.findings(moved(scores, "split Gaussian", relative_error=1e-6), along)
+    (other,) = [each for each in said if "nor weaker than strong, chosen" in each and each.startswith("Under")]
+    assert "split Gaussian (1e-06; hides everything, this horizon, delta 1e-06; continual)" in other
+    assert page._row(scores.score("split Gaussian"))[1] == "everything, delta 1e-06"
+
+
+def test_the_page_tells_who_is_best_at_totals_where_that_is_somebody_else(made):
+    """One sentence each for a day's total and the whole one."""
+    scores, along = made
+    best = moved(scores, "split Laplace", day_error=1e-6, year_error=1e-7)
+    said = page.findings(best, along)
+    for words, error in (("a day's total", "1e-06"), ("the whole total", "1e-07")):
+        (told,) = [each for each in said if each.startswith(f"In {words} strong, chosen")]
+        assert f"under a stronger promise than its own, split Laplace ({error};" in told
+
+
+def test_errors_that_cannot_be_told_apart_are_about_the_same(made):
+    """An interval that holds our error is no reason to choose either."""
+    scores, along = made
+    ours = scores.score("strong, chosen").relative_error
+    near = moved(scores, "w-event BD", relative_error=ours, intervals={"relative_error": (ours / 2, 2 * ours)})
+    found = [each for each in page.findings(near, along) if not each.startswith("Along")]
+    (said,) = [each for each in found if "nor weaker than strong, chosen" in each]
+    assert f"w-event BD ({ours:.3g}, about the same;" in said
 
 
 def test_the_page_tells_where_along_a_curve_others_do_better(made):
@@ -81,11 +124,19 @@ def test_the_page_tells_where_along_a_curve_others_do_better(made):
     curve = along.curve("epsilon")
     errors = {**curve.errors, "strong, chosen": (0.5, 0.1, 0.1), "nothing at all": (0.2, 0.2, 0.2)}
     errors["split Laplace"] = (0.01, 0.01, 0.01)
-    others = dataclasses.replace(along, curves=(dataclasses.replace(curve, errors=errors),))
-    (said,) = [each for each in page.findings(scores, others) if re.match("Along.* than strong", each)]
+    errors["repair, Laplace"] = (0.3, 0.3, 0.05)
+    within = {"nothing at all": (0.0, 0.15, 0.0)}
+    others = dataclasses.replace(along, curves=(dataclasses.replace(curve, errors=errors, within=within),))
+    (said,) = [
+        each for each in page.findings(scores, others) if re.match("Along.* stronger promise than strong", each)
+    ]
+    (same,) = [each for each in page.findings(scores, others) if re.match("Along.* as strong", each)]
     assert said == (
         "Along epsilon, under a stronger promise than strong, chosen, less error: split Laplace everywhere; "
-        "nothing at all at 0.1."
+        "nothing at all at 0.1, about the same at 1."
+    )
+    assert same == (
+        "Along epsilon, under the same promise as strong, chosen, less error: repair, Laplace at 0.1, 10."
     )
 
 
@@ -103,7 +154,7 @@ def test_the_page_has_every_score_promise_and_winner(made, tmp_path):
     assert html.count("data:image/svg+xml;base64,") == len(rivals.CHARTS)
     assert not re.search(r"(?:src|href|url\()[=\"' ]*(?:https?:)?//", html)
     for score in scores.scores:
-        assert f"| {score.name} | {score.promise.protects} |" in markdown
+        assert f"| {score.name} | {score.promise.hides} |" in markdown
         assert score.promise.sentence.replace("*", "\\*") in markdown
     for text in (html, markdown):
         assert "for the custodian" in text
@@ -112,10 +163,12 @@ def test_the_page_has_every_score_promise_and_winner(made, tmp_path):
 
 
 def test_errors_say_how_sure_they_are(made):
-    """A drawn error has its interval behind it; one from a formula has none."""
+    """A drawn error has the wider half of its interval behind it; one from a formula has none."""
     scores, _ = made
     cells = dict(zip([s.name for s in scores.scores], map(page._row, scores.scores), strict=True))
-    assert " ± " in cells["w-event BD"][2]
+    value, low, high = page.error_of(scores.score("w-event BD"))
+    assert value - low > high - value
+    assert cells["w-event BD"][2].endswith(f" ± {page._rough(value - low)}")
     assert " ± " not in cells["Theorem 1"][2]
     assert " ± " in cells["Theorem 1"][4]
     assert " ± " not in cells["nothing at all"][4]
@@ -162,7 +215,7 @@ def test_the_verb_compares_and_prints_json(homes):
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert (said["verb"], said["epsilon"], said["cycles"]) == ("compare", "2", 6)
-    assert len(said["scores"]) == 24
+    assert len(said["scores"]) == 31
     assert said["curves"].keys() >= {"epsilon", "households", "cycles"}
     written = json.loads((out / "numbers.json").read_text())
     assert written["scores"] == said["scores"]
@@ -176,11 +229,71 @@ def test_the_verb_takes_a_history_and_refuses_what_is_none(homes):
         (("--history", panel), "The history goes on after the panel has begun."),
         (("--open-data", panel), "The open data has readings of the private panel."),
         (("--epsilon", "0"), "epsilon"),
+        (("--level", "nan"), "level=nan"),
+        (("--level", "0"), "level=0"),
+        (("--domain", "9", "9"), "domain=(9, 9)"),
+        (("--profile-range", "9", "3"), "profile_range=(9, 3)"),
+        (("--domain", "0", "10"), "readings lie outside the domain"),
     ):
         done = run("compare", panel, "--out", str(out), *words)
         assert done.exit_code in (1, 2)
         assert expected in done.output
         assert not out.exists()
+
+
+def test_numbers_are_checked_before_anything_is_read(tmp_path):
+    """A wrong level is said of a file that is not even there: exit code 2."""
+    done = run("compare", str(tmp_path / "none.parquet"), "--out", str(tmp_path / "out"), "--level", "-3")
+    assert done.exit_code == 2
+    assert "level=-3" in done.output
+
+
+@pytest.mark.parametrize("verb", ["compare", "reproduce"])
+def test_where_nothing_can_be_written_is_said_before_the_work(homes, tmp_path, verb):
+    """A file in the place of the folder, or above it, is refused, and stays as it was."""
+    (tmp_path / "taken").write_text("mine")
+    data = str(homes / "before.parquet") if verb == "compare" else "town"
+    for out in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        done = run(verb, data, "--out", str(out))
+        assert done.exit_code == 1
+        assert "taken is a file, and a folder is needed." in done.output
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_the_page_says_who_gets_the_whole_domain(made):
+    """Without a range of a profile, Theorem 1 and its kin have the domain's; with one it goes without saying."""
+    scores, _ = made
+    assert "--profile-range" in page.about(scores, history=8, open_data="a town", whole_domain=True)
+    assert "--profile-range" not in page.about(scores, history=8, open_data="a town")
+
+
+def test_the_page_says_that_ours_are_left_out(made):
+    """Where no plan can be started, in words about the data and in the findings."""
+    scores, along = made
+    few = dataclasses.replace(scores, scores=tuple(each for each in scores.scores if each.name not in page.OURS))
+    assert page.LEFT_OUT in page.about(few, history=8, open_data="a town")
+    assert page.findings(few, dataclasses.replace(along, curves=())) == [page.LEFT_OUT]
+    assert "fewer than 15 households" in page.LEFT_OUT
+
+
+def test_one_cycle_is_not_cycles(made):
+    """Singular and plural."""
+    scores = dataclasses.replace(made[0], cycles=1)
+    assert "each step of 1 cycle of 8; a history of 1 cycle before" in page.about(
+        scores, history=1, open_data="a town"
+    )
+    assert "1 cycle of 8," in str(scores)
+
+
+def test_names_that_were_moved_far_have_a_line_to_them(made):
+    """In a panel where names crowd, each is led to from its line's end; elsewhere none is."""
+    figure, axis = plt.subplots()
+    axis.set(yscale="log", ylim=(0.01, 10))
+    rivals._names(axis, {"a": (0.1, "k"), "b": (0.5, "k")})
+    assert not axis.lines
+    rivals._names(axis, dict.fromkeys("abcd", (0.1, "k")))
+    assert len(axis.lines) == 4
+    plt.close(figure)
 
 
 def test_hours_need_open_data_of_their_own(homes, tmp_path):

@@ -6,17 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import support
 from diurnal.errors import PlanError, PrivateError
 from diurnal.private import public
 from diurnal.study import paper
-from diurnal.study.baselines import OURS, PAPER, Fourier, Split, Window, rivals, task_of
+from diurnal.study.baselines import OURS, PAPER, Fourier, Ours, Promise, Split, Window, rivals, task_of
 from diurnal.study.baselines.corollary import Corollary
-from diurnal.study.baselines.score import relative_error
-from diurnal.study.compare import compare
+from diurnal.study.baselines.score import half_width, relative_error, student
+from diurnal.study.compare import compare, suited
 from diurnal.study.curves import curves
-from diurnal.study.standing import PROTECTED, best, better, standing
+from diurnal.study.standing import PROTECTED, Error, best, better, standing
 
 SMALL = (*PAPER, Split(name="one day", span="cycle"), Window(), *OURS)
 
@@ -72,6 +73,37 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(task):
     assert sum(low < error < high for low, high in found) >= 87
 
 
+@pytest.mark.parametrize("freedom", [*range(1, 32), 60, 200])
+def test_intervals_are_student_s(freedom):
+    """To within a ten-thousandth of SciPy's quantile, for two draws as for many."""
+    assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-4)
+
+
+def test_an_estimate_s_uncertainty_is_the_wider_half(task):
+    """A root makes the lower half of an interval the wider one."""
+    window, found = Window(block=8), relative_error(Window(block=8), task, draws=3)
+    rng = np.random.default_rng(1)
+    squares = np.array([np.mean((window.draw(task, rng) - task.truth) ** 2) for _ in range(3)])
+    low = max(0.0, squares.mean() - half_width(squares))
+    assert found.within == pytest.approx((math.sqrt(squares.mean()) - math.sqrt(low)) / task.largest)
+
+
+def test_ours_are_left_out_where_no_plan_can_be_started():
+    """With fewer than 15 households the rivals are compared among themselves, at every place of a curve."""
+    panel, other = support.town(n=12, slots=8, cycles=16), support.town(n=20, slots=8, seed=2)
+    task = task_of(panel, epsilon="1", open_data=other, domain=(0, 100))
+    assert not any(isinstance(each, Ours) for each in suited(task))
+    assert not any(isinstance(each, Ours) for each in suited(task.at(copies=4)))
+    assert compare(task, draws=2).scores
+
+
+def test_ours_are_at_every_place_of_a_curve(task):
+    """Fewer households than a plan can be started for are not tried."""
+    found = curves(task, epsilons=["1"], cycles=[16], draws=2).curve("households")
+    assert min(found.at) == 15
+    assert len(found.errors["pattern, chosen"]) == len(found.at)
+
+
 def test_the_same_seed_gives_the_same_scores(task):
     """Rivals' draws follow the seed."""
     one, again, other = (compare(task, draws=3, seed=s, baselines=[Window()]).scores[0] for s in (1, 1, 2))
@@ -79,11 +111,13 @@ def test_the_same_seed_gives_the_same_scores(task):
 
 
 def test_it_prints_as_a_table_of_80_columns(comparison):
-    """A row a rival, the drawn ones marked, none wider than a terminal."""
+    """A row a rival, the drawn ones and those with a delta marked, none wider than a terminal."""
     lines = str(comparison).splitlines()
     assert max(map(len, lines)) <= 80
-    assert len(lines) == 2 + len(SMALL) + 1
+    assert len(lines) == 2 + len(SMALL) + 2
     assert any(line.startswith("w-event BD*") for line in lines)
+    assert any(line.startswith("split Gaussian+") for line in lines)
+    assert lines[-1].startswith("+ fails with a probability of up to delta 1e-06")
 
 
 def test_it_is_plain_data_and_private(comparison):
@@ -126,9 +160,19 @@ def test_curves_go_the_way_they_must(task):
 # Which promise is stronger.
 
 
+def promised(protects, delta=0.0):
+    return Promise(protects=protects, over="for ever", when="continual", sentence="Some words.", delta=delta)
+
+
+def stands(one, other):
+    return standing(promised(one), promised(other))
+
+
 def test_promises_stand_in_an_order():
     """Stronger is never mutual, passes on, and its other side is weaker; a pattern and a day are another matter."""
-    kinds = [kind for kind in PROTECTED if kind not in ("nothing", "fails")]
+    kinds = [
+        promised(kind, delta) for kind in PROTECTED if kind not in ("nothing", "fails") for delta in (0.0, 1e-6)
+    ]
     for one, other in itertools.product(kinds, kinds):
         there, back = standing(one, other), standing(other, one)
         assert (there, back) in {
@@ -139,10 +183,34 @@ def test_promises_stand_in_an_order():
         }
         for third in kinds:
             if there == "stronger" == standing(other, third):
-                assert standing(one, third) == "stronger"
-    assert standing("pattern", "one day") == standing("pattern", "one reading") == "another"
-    assert standing("pattern, day", "pattern") == standing("pattern, day", "one day") == "stronger"
-    assert standing("fails", "pattern") == standing("everything", "nothing") == "none"
+                assert standing(one, third) == "stronger", (one, other, third)
+    assert stands("pattern", "one day") == stands("pattern", "one reading") == "another"
+    assert stands("pattern, day", "pattern") == stands("everything", "pattern, day") == "stronger"
+    assert stands("fails", "pattern") == stands("everything", "nothing") == "none"
+
+
+def test_pattern_and_day_is_neither_more_nor_less_than_a_day():
+    """Across midnight it costs two cycles, and a history cycle may not be covered; a day leaks the pattern."""
+    assert {stands("pattern, day", each) for each in ("one day", "calendar day", "one reading")} == {"another"}
+
+
+def test_a_pattern_that_is_not_used_is_better_hidden_than_one_that_is():
+    """eps_z = 0 is stronger than any pattern plan, and does not hide a day."""
+    assert stands("pattern at 0", "pattern") == "stronger"
+    assert stands("pattern at 0", "pattern, day") == stands("pattern at 0", "everything") == "another"
+
+
+def test_any_consecutive_steps_are_more_than_a_calendar_day():
+    """Midnight to midnight is one of the ways to have so many steps in a row."""
+    assert stands("one day", "calendar day") == "stronger"
+
+
+@pytest.mark.parametrize("hides", ["everything", "one day", "pattern"])
+def test_a_promise_that_may_fail_is_never_stronger(hides):
+    """With a delta, hiding as much is weaker than without, and hiding more is another matter."""
+    assert standing(promised(hides, 1e-6), promised(hides)) == "weaker"
+    assert standing(promised("everything", 1e-6), promised("one reading")) == "another"
+    assert standing(promised("one reading", 1e-6), promised("everything")) == "weaker"
 
 
 def test_every_promise_has_its_standing(task):
@@ -151,13 +219,25 @@ def test_every_promise_has_its_standing(task):
     assert {each.protects for each in promises.values()} == set(PROTECTED)
     errors = dict.fromkeys(promises, 1.0)
     errors |= {"Fourier": 0.5, "constant": 0.4, "strong, chosen": 0.7, "PeGaSus": 0.1, "Corollary 1, printed": 0.2}
-    assert better("strong, chosen", errors, promises) == {
-        "weaker": ["PeGaSus"],
+    errors |= {"repair, Laplace": 0.3, "cube": 0.6}
+    assert better("strong, chosen", {name: Error.known(each) for name, each in errors.items()}, promises) == {
+        "another": ["PeGaSus"],
         "none": ["Corollary 1, printed"],
         "stronger": ["constant", "Fourier"],
+        "the same": ["repair, Laplace"],
+        "weaker": ["cube"],
     }
     assert best(errors, promises, "everything") == "constant"
     assert best({}, promises, "everything") is None
+
+
+def test_who_may_have_less_error_is_named_too(task):
+    """Where intervals overlap, errors cannot be told apart, whichever is smaller."""
+    promises = {name: promised("one day") for name in "abc"}
+    errors = {"a": Error(1.0, 1.0, 1.0), "b": Error(1.1, 0.9, 1.3), "c": Error(1.4, 1.2, 1.6)}
+    assert better("a", errors, promises) == {"the same": ["b"]}
+    assert errors["b"].alike(errors["a"])
+    assert not errors["c"].alike(errors["a"])
 
 
 # Theory's figures, on the real data.
@@ -165,7 +245,11 @@ def test_every_promise_has_its_standing(task):
 
 @pytest.fixture(scope="module")
 def real(ausgrid, edrp):
-    """226 homes, July 2012 to June 2013, the year before as history, the Scottish day at the Australian level."""
+    """226 homes, July 2012 to June 2013, the year before as history, the Scottish day at the Australian level.
+
+    As theory 5.1 has it, that level is the reported year's own mean, which nobody knows before; see
+    `test_with_the_year_before_s_level_the_picture_stays`.
+    """
     year = ausgrid.after(366)
     return task_of(
         year,
@@ -192,7 +276,9 @@ FIGURES = [
 
 @pytest.mark.parametrize(("name", "figure", "within"), FIGURES, ids=[name for name, *_ in FIGURES])
 def test_figures_of_theory_5_1(real, name, figure, within):
-    """Relative errors at epsilon 1 on 226 homes are those of the page."""
+    """Relative errors at epsilon 1 on 226 homes are those of the page, which takes the reported year's own mean as
+    the public level.
+    """
     rival = next(each for each in rivals() if each.name == name)
     assert relative_error(rival, real).value == pytest.approx(figure, abs=within)
 
@@ -229,13 +315,53 @@ def test_fourier_perturbation_is_0_21_with_five_coefficients_and_0_11_with_the_b
     assert relative_error(Fourier(), real).value == pytest.approx(0.111, abs=0.001)
 
 
-def test_what_beats_whom_on_the_real_homes(real):
-    """With a stronger promise than theirs, a private constant, Fourier perturbation and w-event beat Theorem 1 and
-    cube; no rival that hides a day or more beats our chosen strong plan; only those that hide one reading do.
+@pytest.fixture(scope="module")
+def before(ausgrid, edrp):
+    """The same with the mean of the year before as the public level, which a distributor publishes."""
+    earlier = ausgrid.first(366)
+    return task_of(
+        ausgrid.after(366),
+        history=earlier,
+        epsilon="1",
+        open_data=edrp,
+        domain=(0, 8000),
+        profile_range=(0, 3000),
+        level=float(earlier.readings.mean()),
+    )
+
+
+def test_with_the_year_before_s_level_the_picture_stays(real, before):
+    """376 Wh instead of 366: chosen plans and doing nothing move by less than 0.005."""
+    assert before.level == pytest.approx(376, abs=1)
+    for name in ("nothing at all", "eps_z = 0", "pattern, chosen", "strong, chosen"):
+        rival = next(each for each in rivals() if each.name == name)
+        assert relative_error(rival, before).value == pytest.approx(relative_error(rival, real).value, abs=0.005)
+
+
+def test_what_beats_whom_on_the_real_homes(before):
+    """Under a stronger promise a private constant, Fourier perturbation and doing nothing beat Theorem 1 and cube;
+    nobody with a stronger promise beats a chosen plan; no rival that hides a day has less error than strong.
     """
-    errors = {each.name: relative_error(each, real).value for each in rivals()}
-    for name in ("constant", "Fourier", "w-event BD", "w-event BA"):
+    errors = {each.name: relative_error(each, before).value for each in rivals()}
+    promises = {each.name: each.promise(before) for each in rivals()}
+    known = {name: Error.known(error) for name, error in errors.items()}
+    for name in ("constant", "Fourier", "nothing at all"):
         assert errors[name] < errors["cube"] < errors["Theorem 1"]
-    hidden = {each.name: each.promise(real).protects for each in rivals()}
-    better = {hidden[name] for name, error in errors.items() if error < errors["strong, chosen"]}
-    assert better - {"pattern", "pattern, day"} == {"one reading"}
+        assert standing(promises[name], promises["cube"]) == "stronger"
+    assert "stronger" not in better("strong, chosen", known, promises)
+    assert "stronger" not in better("pattern, chosen", known, promises)
+    others = better("strong, chosen", known, promises)["another"]
+    assert {promises[name].protects for name in others} == {"one reading"}
+
+
+def test_fourier_of_each_day_is_the_strongest_rival_that_hides_a_day(before):
+    """0.068 with settings searched on the town; 0.059 with what is best on these homes, still more than the strong
+    plan has.
+    """
+    days = [each for each in rivals() if each.promise(before).protects in ("one day", "calendar day")]
+    errors = {each.name: relative_error(each, before).value for each in days}
+    assert min(errors, key=errors.__getitem__) == "Fourier, one day"
+    assert errors["Fourier, one day"] == pytest.approx(0.068, abs=0.002)
+    best_here = Fourier(span="cycle", coefficients=5, counted=True, clamp=4)
+    assert relative_error(best_here, before).value == pytest.approx(0.059, abs=0.002)
+    assert relative_error(OURS[4], before).value < 0.052

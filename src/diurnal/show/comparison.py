@@ -5,7 +5,7 @@ Errors are against the truth: the page is for the custodian's eyes, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,27 @@ from diurnal.exact import text
 from diurnal.show import document
 from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
 from diurnal.show.rivals import CHARTS, HIDES, LABELS
+from diurnal.study.baselines.base import Promise
 from diurnal.study.baselines.score import Score
-from diurnal.study.compare import Comparison
+from diurnal.study.compare import MINIMUM, Comparison
 from diurnal.study.curves import Curve, Curves
-from diurnal.study.standing import PROTECTED, Standing, best, better
+from diurnal.study.standing import PROTECTED, Error, Standing, best, better
 
 OURS = ("strong, chosen", "pattern, chosen", "repair, Laplace", "cube", "Theorem 1")
 """Whom rivals are held against, the recommended one first."""
+
+LEFT_OUT = f"Ours are left out: no plan can be started for fewer than {MINIMUM} households."
+
+UNDER: dict[Standing, str] = {
+    "stronger": "a stronger promise than",
+    "the same": "the same promise as",
+    "weaker": "a weaker promise than",
+    "another": "a promise that is neither stronger nor weaker than",
+}
+"""How a rival's promise may stand to ours, in words."""
+
+TOTALS = {"day_error": "a day's total", "year_error": "the whole total"}
+"""What is compared besides single reports."""
 
 CAPTIONS = {
     "overview": "Relative error of everybody. Left of the dashed line is what is worth its epsilon.",
@@ -35,52 +49,90 @@ CAPTIONS = {
 def findings(comparison: Comparison, curves: Curves) -> list[str]:
     """Where rivals do better than ours, by how their promise stands to ours: sentences."""
     scores = {score.name: score for score in comparison.scores}
-    errors = {name: score.relative_error for name, score in scores.items()}
-    promises = {name: score.promise for name, score in scores.items()}
-    said = []
-    for name in (each for each in OURS if each in errors):
-        found = better(name, errors, promises)
-        stronger = [_named(scores[rival]) for rival in found.get("stronger", [])]
-        if stronger:
-            words = "; ".join(stronger)
-            said.append(f"Under a stronger promise than {name} ({errors[name]:.3g}), less error: {words}.")
-        else:
-            said.append(f"Nobody with a stronger promise has less error than {name} ({errors[name]:.3g}).")
-        others: tuple[tuple[Standing, str], ...] = (
-            ("weaker", "a weaker promise"),
-            ("another", "a promise that is neither stronger nor weaker"),
-        )
-        for standing, kind in others:
-            if name.endswith("chosen") and standing in found:
-                told = "; ".join(_named(scores[rival]) for rival in found[standing])
-                said.append(f"Under {kind} than {name}, less error: {told}.")
+    said = [] if set(OURS) & set(scores) else [LEFT_OUT]
+    for name in (each for each in OURS if each in scores):
+        said += _reports(name, scores)
+    for name in (each for each in OURS[:2] if each in scores):
+        for measure in TOTALS:
+            said += _totals(name, measure, scores)
     for curve in curves.curves:
         said += _along(curve, curves)
     return said
 
 
+def _reports(name: str, scores: Mapping[str, Score]) -> Iterator[str]:
+    """Who has less error in a report than one of ours; weaker and other promises only beside what is chosen."""
+    found, own = _better(name, scores), scores[name]
+    if not found.get("stronger"):
+        yield f"Nobody with a stronger promise has less error than {name} ({own.relative_error:.3g})."
+    for standing in UNDER if name.endswith("chosen") else ("stronger", "the same"):
+        if found.get(standing):
+            told = "; ".join(_named(scores[rival], own) for rival in found[standing])
+            yield f"Under {UNDER[standing]} {name} ({own.relative_error:.3g}), less error: {told}."
+
+
+def _totals(name: str, measure: str, scores: Mapping[str, Score]) -> Iterator[str]:
+    """Who is best at totals, with each standing where that is somebody else than the best at reports."""
+    by_report, by_total = (_better(name, scores, each) for each in ("relative_error", measure))
+    told = []
+    for standing, words in UNDER.items():
+        before, now = (found.get(standing, [None])[0] for found in (by_report, by_total))
+        if before != now:
+            told.append(f"{words} its own, {_named(scores[now], scores[name], measure) if now else 'nobody'}")
+    if told:
+        own = getattr(scores[name], measure)
+        yield f"In {TOTALS[measure]} {name} has an error of {own:.3g}; less has, under {'; under '.join(told)}."
+
+
+def _better(name: str, scores: Mapping[str, Score], measure: str = "relative_error") -> dict[Standing, list[str]]:
+    errors = {each: error_of(score, measure) for each, score in scores.items()}
+    return better(name, errors, {each: score.promise for each, score in scores.items()})
+
+
+def error_of(score: Score, measure: str = "relative_error") -> Error:
+    """One of the errors of a score, with its interval."""
+    value = getattr(score, measure)
+    return Error(value, *score.intervals.get(measure, (value, value)))
+
+
 def _along(curve: Curve, curves: Curves) -> Iterator[str]:
-    """Where along an axis a rival with a stronger promise than a chosen plan has less error."""
-    for name in OURS[:2]:
-        if name not in curve.errors:
-            continue
-        places: dict[str, list[str]] = {}
-        for index, at in enumerate(curve.at):
-            for rival in better(name, curve.place(index), curves.promises).get("stronger", []):
-                places.setdefault(rival, []).append(f"{at:,g}")
-        if places:
-            told = (
-                f"{rival} {'everywhere' if len(where) == len(curve.at) else 'at ' + ', '.join(where)}"
-                for rival, where in places.items()
-            )
-            words = "; ".join(told)
-            yield f"Along {LABELS[curve.axis]}, under a stronger promise than {name}, less error: {words}."
+    """Where along an axis a rival has less error than a chosen plan, but for those with a weaker promise."""
+    asked: tuple[Standing, ...] = ("stronger", "the same", "another")
+    for name in (each for each in OURS[:2] if each in curve.errors):
+        for standing in asked:
+            places: dict[str, list[int]] = {}
+            for index in range(len(curve.at)):
+                for rival in better(name, curve.place(index), curves.promises).get(standing, []):
+                    places.setdefault(rival, []).append(index)
+            if places:
+                words = "; ".join(f"{rival} {_where(rival, name, at, curve)}" for rival, at in places.items())
+                yield f"Along {LABELS[curve.axis]}, under {UNDER[standing]} {name}, less error: {words}."
 
 
-def _named(score: Score) -> str:
-    """A rival with its error and promise."""
-    promise = score.promise
-    return f"{score.name} ({score.relative_error:.3g}; {HIDES[promise.protects]}; {promise.when})"
+def _where(rival: str, name: str, places: Sequence[int], curve: Curve) -> str:
+    """At which places one has less error than the other, and at which that cannot be told."""
+    alike = [i for i in places if curve.place(i)[rival].alike(curve.place(i)[name])]
+    less = [i for i in places if i not in alike]
+    if len(less) == len(curve.at):
+        return "everywhere"
+    told = (
+        f"{words} {', '.join(f'{curve.at[i]:,g}' for i in at)}"
+        for words, at in (("at", less), ("about the same at", alike))
+        if at
+    )
+    return ", ".join(told)
+
+
+def _named(score: Score, own: Score, measure: str = "relative_error") -> str:
+    """A rival with its error and promise, and whether that error can be told from ours."""
+    alike = error_of(score, measure).alike(error_of(own, measure))
+    words = f"{_hides(score.promise)}; {score.promise.when}"
+    return f"{score.name} ({getattr(score, measure):.3g}{', about the same' if alike else ''}; {words})"
+
+
+def _hides(promise: Promise) -> str:
+    """What is hidden, in the words of a chart."""
+    return HIDES[promise.protects] + (f", delta {promise.delta:g}" if promise.delta else "")
 
 
 def write(
@@ -116,11 +168,14 @@ def blocks(comparison: Comparison, curves: Curves, about: str) -> Iterator[Block
     told = ((score.name, score.promise) for score in comparison.scores)
     yield Table(
         head=("name", "hides", "over", "when", "in full"),
-        rows=[(name, each.protects, each.over, each.when, each.sentence) for name, each in told],
+        rows=[(name, each.hides, each.over, each.when, each.sentence) for name, each in told],
     )
     yield Text(
         text="Promises differ in whom and what they hide, so errors compare only where promises do. All take the "
-        "same epsilon; a strong plan takes it twice, once for the pattern and once for any one cycle."
+        "same epsilon; a strong plan takes it twice, once for the pattern and once for any one cycle. That is "
+        "neither more nor less than hiding any so many consecutive steps: it hides the pattern too, but an event "
+        "across midnight costs two cycles, and a change in the history is not covered by every mechanism. Where "
+        "there is a delta, the promise may fail with that probability: it is never stronger than one without."
     )
     yield Heading(text="Against epsilon, households and horizon")
     yield Text(
@@ -140,15 +195,15 @@ def _scores(comparison: Comparison) -> Iterator[Block]:
     yield Text(
         text="Relative error: root mean square over the largest true value. Skill: 1 for the truth, 0 for the best "
         "constant. Totals: root mean square over the mean total. Peak: that of a cycle's largest value, over the "
-        f"largest true one. Where ± stands (95 %), it is from {draws} draws; else from a formula. OpenDP and "
-        " ours draw from the system's entropy, and ours through the shipped curator."
+        f"largest true one. Where ± stands (95 %, the wider half), it is from {draws} draws; else from a formula. "
+        "OpenDP and ours draw from the system's entropy, and ours through the shipped curator."
     )
 
 
 def _row(score: Score) -> tuple[str, ...]:
     return (
         score.name,
-        score.promise.protects,
+        score.promise.hides,
         _error(score, "relative_error"),
         _digits(score.skill),
         *(_error(score, name) for name in ("mean_absolute_error", "day_error", "year_error", "peak_error")),
@@ -157,10 +212,10 @@ def _row(score: Score) -> tuple[str, ...]:
 
 
 def _error(score: Score, name: str) -> str:
-    value = getattr(score, name)
-    _, high = score.intervals.get(name, (value, value))
-    # Roots make the upper half of an interval the narrower one by little: it stands for both.
-    return _digits(value) if high - value <= 1e-3 * value else f"{_digits(value)} ± {_rough(high - value)}"
+    value, low, high = error_of(score, name)
+    # A root makes the lower half of an interval the wider one: it stands for both.
+    half = max(high - value, value - low)
+    return _digits(value) if half <= 1e-9 * value else f"{_digits(value)} ± {_rough(half)}"
 
 
 def _digits(value: float) -> str:
@@ -184,18 +239,39 @@ def _winners(curve: Curve, curves: Curves) -> Table:
     for kind in kinds:
         cells = []
         for index in range(len(curve.at)):
-            errors = curve.place(index)
+            errors = {each: error.value for each, error in curve.place(index).items()}
             name = best(errors, curves.promises, kind)
-            cells.append("" if name is None else f"{name} {errors[name]:.3g}")
+            delta = "" if name is None or not curves.promises[name].delta else " (with delta)"
+            cells.append("" if name is None else f"{name}{delta} {errors[name]:.3g}")
         rows.append((HIDES[kind], *cells))
     return Table(head=(f"best, by {LABELS[curve.axis]}", *(f"{at:,g}" for at in curve.at)), rows=rows)
 
 
-def about(comparison: Comparison, *, history: int, open_data: str) -> str:
-    """What was compared on what."""
-    return (
-        f"The mean of {comparison.n_households} households at each step of {comparison.cycles} cycles of "
-        f"{comparison.slots}; a history of {history} cycles before; epsilon {text(comparison.epsilon)}, delta "
+def about(comparison: Comparison, *, history: int, open_data: str, whole_domain: bool = False) -> str:
+    """What was compared on what.
+
+    Args:
+        comparison: Everybody's scores.
+        history: How many cycles there are before.
+        open_data: Where public knowledge comes from.
+        whole_domain: Whether no range of a profile was given.
+    """
+    said = (
+        f"The mean of {comparison.n_households} households at each step of {comparison.horizon}; a history of "
+        f"{counted(history, 'cycle')} before; epsilon {text(comparison.epsilon)}, delta "
         f"{float(comparison.delta):g} where noise is Gaussian. What is publicly known comes from {open_data}. "
         "Settings of rivals were searched on a made-up town, for n times epsilon as here."
     )
+    if not any(score.name in OURS for score in comparison.scores):
+        said += f" {LEFT_OUT}"
+    elif whole_domain:
+        said += (
+            " No range of a profile was given (--profile-range), so that Theorem 1, cube, the repair and "
+            "Corollary 1 have the whole domain for it."
+        )
+    return said
+
+
+def counted(number: int, word: str) -> str:
+    """So many of something, in words."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from diurnal.errors import InputError
 from diurnal.show.charts import _style
 from diurnal.show.files import write_whole
 
@@ -81,13 +83,26 @@ NUMBER = re.compile(r"-?[\d.,]+(e-?\d+)?( ± \S+)?|under \S+")
 Block = Heading | Text | Items | Table | Picture
 
 
-def ready() -> None:
-    """See to it that pictures can be drawn, before long work is done for them.
+def ready(folder: Path) -> None:
+    """See to it that a page can be drawn and written, before long work is done for it. It leaves nothing behind.
+
+    Args:
+        folder: Where a page is to be written.
 
     Raises:
-        InputError: There is no matplotlib.
+        InputError: There is no matplotlib, or no such folder can be made or written into.
     """
     _style()
+    for name in (".", "figures"):
+        place = folder / name
+        # What is there already, of it or above it, decides.
+        there = next(each for each in (place, *place.absolute().parents) if each.exists())
+        if not there.is_dir():
+            raise InputError(f"{there.name} is a file, and a folder is needed.", hint="Give --out another name.")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise InputError(
+                f"{there.name or there} cannot be written into.", hint="Give --out another place, or permission."
+            )
 
 
 def write(

@@ -41,8 +41,12 @@ SEEN = {
         "2012-07-01T00:00",
     ): " The edges at days 98 and 280 are the clock changes of 7 October and "
     "7 April: part of what days have in common goes by a clock that does not change.",
-    ("heatmaps", "umass", "2015-01-01T00:00"): " The edges at days 275 and 344, early October and 11 December, are "
-    "sudden changes of the homes' use, listed below; the largest coefficients lie between them.",
+    (
+        "heatmaps",
+        "umass",
+        "2015-01-01T00:00",
+    ): " The edges at days 275 and 344 are sudden changes of the homes' use, on 3 October and in the course of 11 "
+    "December, so that the list below has the 12th; the largest coefficients lie between them.",
 }
 """What is to be seen in a figure of the data that the paper used, by figure, experiment and first step."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diurnal.show.charts import INK, MARK, SCALE, SOFT, _hang, _new, _plain, _styled
+from diurnal.study.baselines import OURS as MADE_HERE
 from diurnal.study.compare import Comparison
 from diurnal.study.curves import Curve, Curves
 
@@ -28,8 +29,10 @@ HIDES = {
     "all: no data": "uses no data",
     "everything": "hides everything, this horizon",
     "pattern, day": "hides pattern and any one day, for ever",
-    "one day": "hides one day; the pattern leaks",
+    "one day": "hides any day's length of steps; the pattern leaks",
+    "calendar day": "hides one day, midnight to midnight; the pattern leaks",
     "one reading": "hides one reading; all else leaks",
+    "pattern at 0": "spends nothing on the pattern; variations exact",
     "pattern": "hides the pattern; variations exact",
     "nothing": "hides nothing",
     "fails": "promise fails",
@@ -38,9 +41,10 @@ HIDES = {
 
 PANELS = (
     ("Everything, for this horizon", ("everything",)),
-    ("Pattern and any one day, for ever; or one day alone", ("pattern, day", "one day", "fails")),
-    ("One reading", ("one reading",)),
-    ("The pattern, for ever; variations exact", ("pattern",)),
+    ("Pattern and any one day, for ever", ("pattern, day", "fails")),
+    ("One day; the pattern leaks", ("one day", "calendar day")),
+    ("One reading; all else leaks", ("one reading",)),
+    ("The pattern, for ever; variations exact", ("pattern", "pattern at 0")),
 )
 """Who is drawn together, by what is hidden."""
 
@@ -54,11 +58,17 @@ STYLES: tuple[tuple[str, str, str], ...] = (
     ("#5b6672", "-.", "P"),
     ("#a8325e", ":", "X"),
     ("#2a7f9e", ":", "*"),
+    ("#8a6d3b", "-", "<"),
+    ("#3b5998", "-.", ">"),
+    ("#c2571a", "--", "h"),
 )
 """Colour, line and mark of a rival; its name is at the line's end."""
 
 GAP = 0.062
 """How far apart names at line ends are, of the panel's height."""
+
+LEADER = 0.05
+"""How far off names are where lines lead to them, of the panel's width."""
 
 
 @_styled
@@ -92,7 +102,11 @@ def overview(comparison: Comparison) -> Figure:
             linestyle="none",
         )
         axis.annotate(
-            f"  {each.relative_error:.3g}", (each.relative_error, row), va="center", fontsize=8, color=INK
+            f"  {each.relative_error:.3g}{' (delta)' if each.promise.delta else ''}",
+            (each.relative_error, row),
+            va="center",
+            fontsize=8,
+            color=INK,
         )
         rows.append(row)
         names.append(each.name)
@@ -110,14 +124,13 @@ def overview(comparison: Comparison) -> Figure:
     axis.xaxis.set_major_formatter(_plain)
     axis.set_xlabel("relative error: root mean square over the largest true mean (squares: ours)")
     axis.set_title(
-        f"{comparison.n_households} households, {comparison.cycles} cycles of {comparison.slots}, epsilon "
-        f"{float(comparison.epsilon):g}"
+        f"{comparison.n_households} households, {comparison.horizon}, epsilon {float(comparison.epsilon):g}"
     )
     return figure
 
 
 def _is_ours(name: str) -> bool:
-    return name in ("Theorem 1", "cube", "repair, Laplace") or name.endswith("chosen")
+    return name in {each.name for each in MADE_HERE}
 
 
 def _along(axis_name: str) -> Callable[[Curves], Figure]:
@@ -125,10 +138,11 @@ def _along(axis_name: str) -> Callable[[Curves], Figure]:
 
     def chart(curves: Curves) -> Figure:
         curve = curves.curve(axis_name)
-        figure, axes = _new(curves, 11, 8.2, 2, 2)
-        for axis, (title, protects) in zip(axes.flat, PANELS, strict=True):
+        figure, axes = _new(curves, 11, 12, 3, 2)
+        for axis, (title, protects) in zip(axes.flat, PANELS, strict=False):
             _panel(axis, curve, [name for name in curve.errors if curves.promises[name].protects in protects])
             axis.set_title(title)
+        axes.flat[-1].set_axis_off()
         figure.suptitle(
             f"Relative error against {LABELS[axis_name]}", fontsize=12, fontweight="bold", x=0.01, ha="left"
         )
@@ -178,11 +192,15 @@ def _names(axis: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
     low, high = np.log(axis.get_ylim())
     order = sorted(ends, key=lambda name: ends[name][0])
     at = [float((np.log(ends[name][0]) - low) / (high - low)) for name in order]
-    for name, place in zip(order, _apart(at, GAP), strict=True):
+    places = _apart(at, GAP)
+    led = any(abs(place - end) > GAP for place, end in zip(places, at, strict=True))
+    for name, end, place in zip(order, at, places, strict=True):
         weight = "bold" if name == OURS else "normal"
+        if led:
+            _leader(axis, end, place, ends[name][1])
         axis.annotate(
             name,
-            (1.02, place),
+            (1.02 + LEADER if led else 1.02, place),
             xycoords="axes fraction",
             va="center",
             fontsize=8,
@@ -190,6 +208,20 @@ def _names(axis: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
             fontweight=weight,
             annotation_clip=False,
         )
+
+
+def _leader(axis: Axes, end: float, place: float, colour: str) -> None:
+    """A thin line from a line's end to its name, in parts of the panel."""
+    axis.plot(
+        (1.005, 1.012 + LEADER),
+        (end, place),
+        transform=axis.transAxes,
+        color=colour,
+        linewidth=0.5,
+        clip_on=False,
+        scalex=False,
+        scaley=False,
+    )
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:

@@ -17,14 +17,18 @@ import numpy as np
 from diurnal.errors import PlanError
 from diurnal.exact import Number, text, whole
 from diurnal.picture import Pictured
+from diurnal.planning.plan import Plan
 from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
-from diurnal.study.baselines import Baseline, Task, rivals, task_of
+from diurnal.study.baselines import Baseline, Ours, Task, rivals, task_of
 from diurnal.study.baselines.score import Score, score
 from diurnal.study.standing import PROTECTED
 
 VERSION = 1
+
+MINIMUM = int(Plan.minimum_group)
+"""For how many households a plan can be started; ours are left out where there are fewer."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -50,6 +54,11 @@ class Comparison(Pictured, Private):
     scores: tuple[Score, ...]
     """One a rival, those of one promise together, the best of them first."""
 
+    @property
+    def horizon(self) -> str:
+        """How long it is, in words."""
+        return f"{self.cycles} cycle{'' if self.cycles == 1 else 's'} of {self.slots}"
+
     def score(self, name: str) -> Score:
         """A rival's score by its name."""
         return {score.name: score for score in self.scores}[name]
@@ -65,7 +74,7 @@ class Comparison(Pictured, Private):
 
     def __str__(self) -> str:
         head = (
-            f"{self.n_households} households, {self.cycles} cycles of {self.slots}, epsilon {text(self.epsilon)}; "
+            f"{self.n_households} households, {self.horizon}, epsilon {text(self.epsilon)}; "
             f"largest mean {self.largest:.0f} {self.unit}"
         )
         lines = [
@@ -79,6 +88,8 @@ class Comparison(Pictured, Private):
             for s in drawn
             if s.interval
         ]
+        if any(s.promise.delta for s in self.scores):
+            lines.append(f"+ fails with a probability of up to delta {float(self.delta):g}")
         return "\n".join(lines)
 
 
@@ -133,12 +144,14 @@ def compare(
 
 
 def suited(task: Task) -> tuple[Baseline, ...]:
-    """Every rival with the settings that suit the task's size."""
-    return rivals(size=task.n * float(task.epsilon))
+    """Every rival with the settings that suit the task's size; without ours where these are too few households."""
+    every = rivals(size=task.n * float(task.epsilon))
+    enough = task.panel.n_households >= MINIMUM
+    return every if enough else tuple(each for each in every if not isinstance(each, Ours))
 
 
 def _line(score: Score) -> str:
-    mark = "" if score.interval is None else "*"
+    mark = ("" if score.interval is None else "*") + ("+" if score.promise.delta else "")
     numbers = (score.relative_error, score.skill, score.mean_absolute_error, score.day_error)
     cells = "".join(f"{_short(value):>7}" for value in numbers)
     rest = f"{_short(score.year_error):>6}{_short(score.peak_error):>7}{_microseconds(score.seconds):>4}"

@@ -16,7 +16,8 @@ from diurnal.readings.progress import Progress
 from diurnal.study.baselines import Baseline, Task
 from diurnal.study.baselines.base import Promise
 from diurnal.study.baselines.score import Estimate, relative_error
-from diurnal.study.compare import suited
+from diurnal.study.compare import MINIMUM, suited
+from diurnal.study.standing import Error
 
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "5", "10")
 FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(16), Fraction(64))
@@ -36,11 +37,15 @@ class Curve(Private):
     errors: Mapping[str, tuple[float, ...]]
     """A rival's error at each place, by its name."""
     within: Mapping[str, tuple[float, ...]]
-    """How much larger an error from draws may be with 95 % confidence; those not here follow from formulas."""
+    """How far an error from draws may be off with 95 % confidence; those not here follow from formulas."""
 
-    def place(self, index: int) -> dict[str, float]:
+    def place(self, index: int) -> dict[str, Error]:
         """Everybody's error at one place."""
-        return {name: values[index] for name, values in self.errors.items()}
+        return {name: self._error(name, index) for name in self.errors}
+
+    def _error(self, name: str, index: int) -> Error:
+        value, within = self.errors[name][index], self.within[name][index] if name in self.within else 0.0
+        return Error(value, value - within, value + within)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -143,7 +148,9 @@ def _axes(
     def sized(size: int) -> Task:
         return task.at(copies=size // n) if size >= n else task.among(np.sort(shuffled[:size]))
 
-    sizes = sizes or sorted({max(1, int(n * factor)) for factor in FACTORS})
+    # Ours are at every place or at none.
+    least = MINIMUM if n >= MINIMUM else 1
+    sizes = sizes or sorted({max(least, int(n * factor)) for factor in FACTORS})
     cycles = cycles or sorted({max(1, task.cycles // part) for part in PARTS})
     return {
         "epsilon": (epsilons, lambda epsilon: task.at(epsilon=epsilon)),

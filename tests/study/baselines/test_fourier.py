@@ -39,3 +39,45 @@ def test_harmonics_of_the_day_come_first(task):
     day = task.truth.reshape(task.cycles, task.slots).mean(axis=0)
     assert Fourier(coefficients=task.slots).expected(task) == pytest.approx(np.tile(day, task.cycles))
     assert Fourier(order="lowest").places(task)[:5].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_each_day_on_its_own_has_the_paper_s_noise_of_a_day(task):
+    """With sqrt(k) D_2 and D_2 = sqrt(T) R/n a report's variance is 2 k^2 (R/(n epsilon))^2, as over the horizon; a
+    day's total has that of the constant alone.
+    """
+    day = Fourier(span="cycle", coefficients=3)
+    assert day.noise_variance(task) == pytest.approx(2 * 3**2 * (100 / 30) ** 2)
+    alone = Fourier(span="cycle", coefficients=1)
+    assert alone.noise_variance(task, task.slots) == pytest.approx(2 * (task.slots * 100 / 30) ** 2)
+    assert alone.noise_variance(task, task.steps) == pytest.approx(
+        task.cycles * alone.noise_variance(task, task.slots)
+    )
+
+
+def test_with_all_coefficients_a_day_is_the_truth(task):
+    """As many as the day has slots drop nothing."""
+    assert Fourier(span="cycle", coefficients=8).expected(task) == pytest.approx(task.truth)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 7])
+def test_a_counted_norm_is_at_most_the_paper_s_bound(task, k):
+    """Over all signs k coefficients move by no more than sqrt(k) D_2, and by less for k of 3 or more."""
+    counted, bounded = (
+        Fourier(span="cycle", coefficients=k, counted=each).sensitivity(task) for each in (True, False)
+    )
+    assert counted <= bounded * (1 + 1e-12)
+    assert k < 3 or counted < 0.95 * bounded
+
+
+def test_many_coefficients_are_bounded_and_not_counted(make):
+    """Beyond 13 there would be too many signs to try: the paper's bound holds."""
+    task = make(slots=16, cycles=4)
+    assert Fourier(coefficients=20, counted=True).sensitivity(task) == pytest.approx(
+        Fourier(coefficients=20).sensitivity(task)
+    )
+
+
+def test_only_a_k_of_the_true_series_is_said_to_flatter(task):
+    """A k that was given is no secret of the series."""
+    assert "flatters" in Fourier().promise(task).sentence
+    assert "flatters" not in Fourier(coefficients=3).promise(task).sentence

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+import support
 from diurnal.errors import PlanError
 from diurnal.planning.accuracy import mechanism_row
-from diurnal.study.baselines import OURS, Ours
+from diurnal.study.baselines import OURS, Ours, task_of
 
 
 @pytest.mark.parametrize("rival", OURS, ids=lambda each: each.name)
@@ -39,6 +40,26 @@ def test_plans_come_from_public_knowledge_alone(make):
     other = task.among(np.arange(29, -1, -1))
     for rival in OURS:
         assert rival.plan(task).hash == rival.plan(other).hash
+
+
+def test_strong_says_what_midnight_and_history_cost(task):
+    """In what it differs from hiding any consecutive steps: an event across midnight, a cycle of the history."""
+    by_name = {rival.name: rival.promise(task).sentence for rival in OURS}
+    for name in ("strong, chosen", "repair, Laplace"):
+        assert "An event across midnight costs two cycles, 2 epsilon" in by_name[name]
+        assert "any 8 consecutive steps" in by_name[name]
+    assert "A change in one cycle of the history is not covered" in by_name["strong, chosen"]
+    assert "A change in one cycle of the history costs at most" in by_name["repair, Laplace"]
+
+
+def test_a_domain_above_zero_will_do(make):
+    """Where 0 is no possible reading, the least stands for a slot without a profile."""
+    panel = support.small_panel(support.town(n=30, slots=8, cycles=24).readings + 50, slots=8)
+    other = support.small_panel(support.town(n=20, slots=8, seed=2).readings + 50, slots=8)
+    task = task_of(panel.after(8), history=panel.first(8), epsilon="1", domain=(40, 200), open_data=other)
+    for rival in OURS:
+        assert rival.plan(task).default_reading == 40
+        assert np.isfinite(rival.draw(task, np.random.default_rng(1))).all()
 
 
 def test_the_curator_draws_for_real_households_only(task, rng):

@@ -10,6 +10,11 @@ def test_nothing_at_all_is_the_public_day(task, rng):
     assert (released == np.array(task.reference.profile)).all()
 
 
+def test_a_pattern_that_is_not_used_costs_nothing(task):
+    """Its promise is one of its own, above that of any pattern plan."""
+    assert PublicProfile().promise(task).protects == "pattern at 0"
+
+
 def test_with_exact_variations_the_error_repeats_every_day(task, rng):
     """Y - f is the reference less the history's mean profile, in every cycle."""
     off = (PublicProfile().draw(task, rng) - task.truth).reshape(task.cycles, task.slots)

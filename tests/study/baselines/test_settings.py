@@ -37,6 +37,27 @@ def square_error(rival, task):
     return np.mean([np.mean((rival.draw(task, rng) - task.truth) ** 2) for _ in range(5)])
 
 
+def test_nothing_is_cut_off_at_the_least_that_was_tried_but_what_drowns_in_noise():
+    """At 226 and above an optimum at 0.25 levels is only that of a budget split over the year."""
+    edge = {
+        name
+        for size, fields in SEARCHED.items()
+        for name, each in fields.items()
+        if size >= 226 and each["clamp"] == 0.25
+    }
+    assert edge <= {"split Laplace, cut", "split Gaussian, cut", "OpenDP, everything"}
+
+
+def test_a_tree_may_have_a_child_for_every_slot():
+    """The cycle's slots and their divisors are among the arities, and on days of 48 they are the best."""
+    assert {fields["tree, one day"]["arity"] for fields in SEARCHED.values()} == {48}
+
+
+def test_the_number_of_coefficients_is_not_taken_from_the_true_series():
+    """Fourier's k is one that was searched on the town."""
+    assert all(each.coefficients for each in rivals() if each.name.startswith("Fourier"))
+
+
 @pytest.mark.parametrize("epsilon", ["1", "10"])
 @pytest.mark.parametrize("plain", PLAIN, ids=lambda each: each.name)
 def test_no_straw_men(another_town, plain, epsilon):

@@ -18,7 +18,9 @@ def test_gaussian_noise_grows_with_the_root_of_the_horizon(task):
     rho = float(zcdp_for(Fraction(1), Fraction(1, 10**6)))
     std = math.sqrt(Split(kind="gaussian").noise_variance(task))
     assert std == pytest.approx(math.sqrt(128 / (2 * rho)) * 100 / 30)
-    assert "delta 1e-06" in Split(kind="gaussian").promise(task).sentence
+    promise = Split(kind="gaussian").promise(task)
+    assert "delta 1e-06" in promise.sentence
+    assert promise.hides == "everything, delta 1e-06"
 
 
 def test_cutting_off_trades_noise_for_bias(task):

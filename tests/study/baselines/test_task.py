@@ -36,6 +36,54 @@ def test_readings_are_cut_off_at_levels(task):
     assert task.reach() == task.reach(1000) == pytest.approx(100 / 30)
 
 
+def test_the_truth_is_never_cut_off(make):
+    """It is the mean of the readings themselves: what is not cut off is the truth, for every rival."""
+    task = make(domain=(0, 98))
+    assert task.panel.readings.max() <= 98
+    assert task.truth == pytest.approx(task.panel.readings.mean(axis=1))
+    assert (task.clamped(None) == task.truth).all()
+
+
+@pytest.mark.parametrize("where", ["panel", "history"])
+def test_readings_outside_the_domain_are_refused_and_not_shown(where):
+    """How many there are and what to do about it, and no value of any."""
+    panel, other = support.town(n=20, slots=8, cycles=16), support.town(n=20, slots=8, seed=2)
+    readings = panel.readings.copy()
+    readings[3 if where == "history" else 100, 5:7] = 4321
+    panel = support.small_panel(readings, slots=8)
+    with pytest.raises(ReadingsError, match="2 readings lie outside the domain") as refused:
+        task_of(panel.after(8), history=panel.first(8), epsilon="1", open_data=other, domain=(0, 100))
+    assert "4321" not in f"{refused.value.message}{refused.value.hint}"
+    assert "wider" in refused.value.hint
+
+
+def test_missing_readings_are_not_outside():
+    """What stands in a gap is no reading: a domain above 0 is kept by filling it."""
+    readings = np.full((8, 3), 50)
+    present = np.ones_like(readings, dtype=bool)
+    present[[1, 3, 5, 7], 0] = False
+    panel = support.small_panel(np.where(present, readings, 0), present=present)
+    task = task_of(panel, epsilon="1", open_data=support.small_panel(readings + 1), domain=(40, 60))
+    assert task.panel.readings[1, 0] == 40
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"level": 0.0}, "level"),
+        ({"level": float("nan")}, "level"),
+        ({"level": float("inf")}, "level"),
+        ({"domain": (8000, 0)}, "domain"),
+        ({"domain": (5, 5)}, "domain"),
+        ({"profile_range": (3, 1)}, "profile_range"),
+    ],
+)
+def test_what_cannot_be_publicly_known_is_refused(make, more, words):
+    """A level is a finite number above 0, a range goes from less to more."""
+    with pytest.raises(PlanError, match=words):
+        make(**more)
+
+
 def test_more_copies_have_the_same_mean_and_less_weight(task):
     """Ten of each household: the same truth, a tenth of the sensitivity."""
     many = task.at(copies=10)

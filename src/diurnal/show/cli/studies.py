@@ -44,10 +44,12 @@ def reproduce(
     """
     if data is None and experiment is not Name.town:
         raise typer.BadParameter(f"The experiment {experiment.value} needs its data.", param_hint="--data")
+    if data is not None and experiment is Name.town:
+        raise typer.BadParameter("The town is made up, and takes no data.", param_hint="--data")
     from diurnal.show import document
     from diurnal.show import reproduction as page
 
-    document.ready()
+    document.ready(out)
     study = reproduced(experiment.value, data)
     files = page.write(study, out)
     screen.result({"out": str(out), "files": [str(path) for path in files], **study.to_json()})
@@ -102,10 +104,12 @@ def compare(
     from diurnal.show import comparison as page
     from diurnal.show import document
     from diurnal.study.baselines import task_of
+    from diurnal.study.baselines.task import check_public
     from diurnal.study.compare import compare as compared
     from diurnal.study.curves import curves as curved
 
-    document.ready()
+    check_public(epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, level=level)
+    document.ready(out)
     homes = a_panel(data, period=period, zone=zone)
     task = task_of(
         homes,
@@ -120,7 +124,7 @@ def compare(
     scores = compared(task, draws=draws)
     along = curved(task)
     source = "a made-up town" if open_data is None else f"open data, {task.open_data.n_households} households"
-    about = page.about(scores, history=task.history.n_cycles, open_data=source)
+    about = page.about(scores, history=task.history.n_cycles, open_data=source, whole_domain=profile_range is None)
     said = page.findings(scores, along)
     numbers = {**scores.to_json(), "curves": along.to_json(), "findings": said}
     files = page.write(scores, along, out, about=about, numbers=numbers)

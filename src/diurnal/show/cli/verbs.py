@@ -154,6 +154,7 @@ FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-colum
 ARGUMENTS = (
     *("household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel", "level"),
     *("mechanism", "cycle_mechanism", "epsilon", "history", "acknowledge", "open_data", "profiles", "fence"),
+    "profile_range",
 )
 """Arguments that hints speak of besides those of `read` and `panel`."""
 

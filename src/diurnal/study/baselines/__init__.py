@@ -41,6 +41,9 @@ OURS: tuple[Baseline, ...] = (
     Ours(name="pattern, chosen"),
     Ours(name="repair, Laplace", level="strong", mechanism="laplace"),
     Ours(name="strong, chosen", level="strong"),
+    Ours(name="strong, by block", level="strong", sooner="blocks"),
+    Ours(name="strong, by slot", level="strong", sooner="cube"),
+    Ours(name="base load", statistic="base-load"),
 )
 """What the curator can run."""
 
@@ -52,11 +55,15 @@ PAPER: tuple[Baseline, ...] = (
     Split(name="split Gaussian", kind="gaussian"),
     Corollary(),
 )
-"""What theory 5.1 puts beside it, with the whole domain as the range of a reading: nothing to search."""
+"""What theory 5.1 puts beside it, with the whole domain as the range of a reading: nothing to search. The same
+splits with readings cut off are among those that are searched."""
 
 PLAIN: tuple[Baseline, ...] = (
     Constant(name="constant"),
+    Split(name="split Laplace, cut"),
+    Split(name="split Gaussian, cut", kind="gaussian"),
     Fourier(name="Fourier"),
+    Fourier(name="Fourier, one day", span="cycle"),
     Tree(name="tree, one reading"),
     Tree(name="tree, one day", span="cycle"),
     Factorisation(name="matrix, one reading"),
@@ -66,6 +73,7 @@ PLAIN: tuple[Baseline, ...] = (
     Pegasus(name="PeGaSus"),
     Split(name="one reading, Laplace", span="reading"),
     Split(name="one day, Laplace", span="cycle"),
+    Split(name="one day, Gaussian", span="cycle", kind="gaussian"),
     OpenDP(name="OpenDP, one day"),
     OpenDP(name="OpenDP, everything", span="everything"),
 )

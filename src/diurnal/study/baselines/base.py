@@ -32,6 +32,13 @@ class Promise:
     """`continual`: each step when it comes; `block's end`; `day's end`; `offline`: when the horizon is over."""
     sentence: str
     """All of it, with what it costs."""
+    delta: float = 0.0
+    """With which probability it may fail: Gaussian noise has one, pure differential privacy none."""
+
+    @property
+    def hides(self) -> str:
+        """What is hidden, in the words of a table."""
+        return f"{self.protects}, delta {self.delta:g}" if self.delta else self.protects
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""Constant: one noisy number, the mean over the horizon, as the report of every step."""
+"""Constant: one noisy number, the mean over the horizon, as the report of every step.
+
+Centred, it is the mean distance from the public mean day, and the report is that day moved up or down by it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ class Constant(Additive):
     name: str = "constant"
     clamp: float | None = None
     """Where readings are cut off, in levels."""
+    centred: bool = False
+    """Whether the public mean day is taken off first and put back after."""
     exact: bool = False
     """Without noise: no promise, and the best that any constant could do."""
 
@@ -48,7 +53,8 @@ class Constant(Additive):
         return np.array([values.mean()])
 
     def expected(self, task: Task) -> Floats:
-        return np.full(task.steps, self.statistics(task.clamped(self.clamp))[0])
+        centre = task.centre(self.centred)
+        return np.asarray(centre + self.statistics(task.clamped(self.clamp) - centre)[0])
 
     def noise(self, task: Task, rng: Random) -> Floats:
         return np.full(task.steps, laplace(rng, self._scale(task), 1)[0])

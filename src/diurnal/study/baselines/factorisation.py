@@ -32,7 +32,7 @@ class Factorisation(Additive):
     """Where readings are cut off, in levels."""
 
     def promise(self, task: Task) -> Promise:
-        return span_promise(self.span, more=f", delta {float(task.delta):g}; the horizon is fixed before")
+        return span_promise(self.span, task, gaussian=True, more="; the horizon is fixed before")
 
     def sensitivity(self, task: Task) -> float:
         """By how much C x moves, in the l2 norm."""

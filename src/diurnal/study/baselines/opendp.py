@@ -33,7 +33,7 @@ class OpenDP(Additive):
 
     def promise(self, task: Task) -> Promise:
         when = "offline" if self.span == "everything" else "day's end"
-        return span_promise(self.span, when="continual" if self.span == "reading" else when)
+        return span_promise(self.span, task, when="continual" if self.span == "reading" else when)
 
     def sensitivity(self, task: Task) -> float:
         """By how much the means move, in the l1 norm."""

@@ -1,7 +1,7 @@
 """Ours: plans as the curator runs them, beside their rivals. Drawn through the shipped curator, noise and all.
 
 Theorem 1 and cube hide profiles within the public range of a profile; the repair hides any one day as well; the
-chosen ones take bounds and mechanisms from open data, as `informed` and `choose` do for anybody.
+chosen ones take bounds and mechanisms from public knowledge, as `informed` and `choose` do for anybody.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from diurnal.curator.curator import Curator
 from diurnal.errors import PlanError
 from diurnal.planning.bounds import informed
+from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.promise.body import Body
@@ -33,32 +34,49 @@ class Ours(Additive):
     level: Literal["pattern", "strong"] = "pattern"
     """What is promised."""
     mechanism: Literal["laplace", "cube"] | None = None
-    """Within the public range of a profile; chosen with bounds from open data if None."""
+    """Within the public range of a profile; chosen with bounds from public knowledge if None."""
+    sooner: Literal["blocks", "cube"] | None = None
+    """How a strong plan that is chosen reports before the day is over; at its end if None."""
+    statistic: Literal["mean", "base-load"] = "mean"
+    """What of a slot's history is hidden."""
 
     def plan(self, task: Task) -> Plan:
         """The plan, from public knowledge and the number of households alone."""
         return task.keep(("plan", self, task.epsilon, task.n), lambda: self._plan(task))
 
     def promise(self, task: Task) -> Promise:
-        plan = self.plan(task)
-        cycle = plan.cycle_layer()
+        cycle = self.plan(task).cycle_layer()
         strong = self.level == "strong"
-        exact = "any one day of it as well" if strong else "sums of variations are published exactly"
+        more = self._day(task) if strong else "sums of variations are published exactly, in all cycles."
         return Promise(
             protects="pattern, day" if strong else "pattern",
             over="for ever",
             when="continual" if cycle is None else _when(cycle, task.slots),
-            sentence=f"A household's periodic component, whatever it is; {exact}. Cycles of the history: "
-            + ("see the plan's guarantee." if strong else "as all others."),
+            sentence=f"A household's {self._what()}, whatever it is; {more}",
+        )
+
+    def _what(self) -> str:
+        return "periodic component" if self.statistic == "mean" else "least reading of each slot and no more"
+
+    def _day(self, task: Task) -> str:
+        """What strong adds for any one cycle, and in what that differs from hiding any cycle's length of steps."""
+        bound = self.plan(task).guarantee().history
+        history = (
+            "is not covered"
+            if bound is None
+            else f"costs at most {float(bound.base.epsilon):.3g} if no reported reading is clipped or missing"
+        )
+        return (
+            "and any one cycle of it, from its first slot to its last. An event across midnight costs two cycles, "
+            f"2 epsilon, where a rival that hides any {task.slots} consecutive steps has epsilon. A change in one "
+            f"cycle of the history {history}; rivals have no history."
         )
 
     def expected(self, task: Task) -> Floats:
         return task.keep(("expected", self, task.epsilon, task.n), lambda: self._expected(task))
 
     def noise_variance(self, task: Task, length: int = 1) -> float:
-        plan = self.plan(task)
-        pattern, cycle = plan.pattern_layer(), plan.cycle_layer()
-        assert pattern is not None
+        pattern, cycle = self._layers(task)
         cycles, part = max(1, length // task.slots), min(length, task.slots)
         blocks = np.eye(task.slots).reshape(-1, part, task.slots).sum(axis=1)
         # The pattern's noise comes again in every cycle, the cycle's is fresh.
@@ -84,10 +102,15 @@ class Ours(Additive):
             "domain": task.domain,
             "grid": task.panel.grid,
             "history": task.history.n_cycles,
+            # The public value that stands for a slot without a profile must lie in the domain.
+            "default_reading": int(np.clip(0, *task.domain)),
             # The plan's own sizes, but for a cycle of fewer slots.
             "basis": Basis(size=min(9, task.slots)),
             "cycle_basis": Basis(size=min(5, task.slots)),
         }
+        public["statistic"] = self.statistic
+        if self.sooner is not None:
+            public["cycle_mechanism"] = self.sooner
         if self.mechanism is None:
             plan = informed(Plan(**public), shape, open_data=task.open_data)
             return choose(plan, shape, open_data=task.open_data)
@@ -97,10 +120,8 @@ class Ours(Additive):
         return Plan(**public, mechanism=self.mechanism, body=Body(low=low, high=high))
 
     def _expected(self, task: Task) -> Floats:
-        plan = self.plan(task)
-        pattern, cycle = plan.pattern_layer(), plan.cycle_layer()
-        assert pattern is not None
-        profiles, n = task.profiles, task.panel.n_households
+        plan, (pattern, cycle) = self.plan(task), self._layers(task)
+        profiles, n = self._profiles(task), task.panel.n_households
         kept = _kept(pattern, profiles)
         days = task.panel.readings.reshape(task.cycles, task.slots, n) - profiles
         if plan.clip is not None:
@@ -108,6 +129,23 @@ class Ours(Additive):
         if cycle is None or isinstance(cycle, SlotMechanism):
             return np.asarray((days.mean(axis=2) + kept).reshape(-1))
         return np.concatenate([_kept(cycle, day) + kept for day in days])
+
+    def _layers(self, task: Task) -> tuple[Mechanism, Mechanism | None]:
+        """The plan's mechanisms, with what is free of the history where the plan takes it."""
+        plan, slots = self.plan(task), task.slots
+        moves = task.history.readings.reshape(-1, slots, task.history.n_households) - self._profiles(task)
+        sums = moves.sum(axis=2).reshape(-1)
+        everybody = np.full(len(sums), task.history.n_households)
+        known = known_from(plan, sums, everybody, households=task.history.n_households)
+        pattern = plan.pattern_layer(1, task.n, known)
+        assert pattern is not None
+        return pattern, plan.cycle_layer()
+
+    def _profiles(self, task: Task) -> Integers:
+        if self.statistic == "mean":
+            return task.profiles
+        least: Integers = task.history.readings.reshape(-1, task.slots, task.history.n_households).min(axis=0)
+        return least
 
 
 def _when(cycle: Mechanism, slots: int) -> str:

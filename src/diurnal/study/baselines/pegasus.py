@@ -39,10 +39,10 @@ class Pegasus(Baseline):
     """Where readings are cut off, in levels."""
 
     def promise(self, task: Task) -> Promise:
-        return span_promise("reading")
+        return span_promise("reading", task)
 
     def draw(self, task: Task, rng: Random) -> Floats:
-        public = task.public if self.centred else np.zeros(task.steps)
+        public = task.centre(self.centred)
         series = task.clamped(self.clamp) - public
         reach, epsilon = task.reach(self.clamp), float(task.epsilon)
         scale = reach / ((1 - self.share) * epsilon)

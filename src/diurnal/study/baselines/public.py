@@ -47,10 +47,11 @@ class PublicProfile(_Silent):
 
     def promise(self, task: Task) -> Promise:
         return Promise(
-            protects="pattern",
+            protects="pattern at 0",
             over="for ever",
             when="continual",
-            sentence="A household's periodic component is not used; sums of variations are published exactly.",
+            sentence="A household's periodic component is not used, so that it costs nothing: more than a pattern "
+            "plan promises for any epsilon. Sums of variations are published exactly.",
         )
 
     def expected(self, task: Task) -> Floats:

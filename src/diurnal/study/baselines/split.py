@@ -17,15 +17,20 @@ from diurnal.study.baselines.task import Span, Task
 PROTECTS: dict[Span, str] = {"reading": "one reading", "cycle": "one day", "everything": "everything"}
 _OVER: dict[Span, str] = {"reading": "for ever", "cycle": "for ever", "everything": "this horizon"}
 _WHOLE: dict[Span, str] = {
-    "reading": "Any one reading of a household; a day of it costs as many epsilon as it has readings",
-    "cycle": "All readings of a household within any one cycle; m cycles cost m epsilon",
+    "reading": "Any one reading of a household; a day of it costs {length} epsilon",
+    "cycle": "All readings of a household within any {length} consecutive steps, across midnight too; its pattern "
+    "is in every cycle, and m cycles cost m epsilon",
     "everything": "All readings of a household over the horizon; nothing is left after that",
 }
 
 
-def span_promise(span: Span, *, when: str = "continual", more: str = "") -> Promise:
-    """The promise of hiding so much of a household."""
-    return Promise(protects=PROTECTS[span], over=_OVER[span], when=when, sentence=f"{_WHOLE[span]}{more}.")
+def span_promise(
+    span: Span, task: Task, *, when: str = "continual", gaussian: bool = False, more: str = ""
+) -> Promise:
+    """The promise of hiding so many consecutive steps of a household."""
+    delta = float(task.delta) if gaussian else 0.0
+    words = _WHOLE[span].format(length=task.slots) + (f", delta {delta:g}" if gaussian else "")
+    return Promise(protects=PROTECTS[span], over=_OVER[span], when=when, sentence=f"{words}{more}.", delta=delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,7 @@ class Split(Additive):
     """Where readings are cut off, in levels."""
 
     def promise(self, task: Task) -> Promise:
-        return span_promise(self.span, more=f", delta {float(task.delta):g}" if self.kind == "gaussian" else "")
+        return span_promise(self.span, task, gaussian=self.kind == "gaussian")
 
     def sensitivity(self, task: Task) -> float:
         """By how much the reports move, in the l1 norm (Laplace) or the l2 norm (Gaussian)."""

@@ -6,7 +6,8 @@ The mean of n households at every step of a horizon. Every rival gets the same r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
@@ -79,7 +80,7 @@ class Task(Private):
     @property
     def truth(self) -> Floats:
         """f, the true mean at every step."""
-        return self.clamped(None)
+        return self.keep("truth", lambda: self.panel.readings.mean(axis=1))
 
     @property
     def largest(self) -> float:
@@ -96,8 +97,14 @@ class Task(Private):
         """zhat: each household's floor mean in each slot of the history, a column a household."""
         return self.keep("profiles", lambda: self._profiles(self.history))
 
+    def centre(self, wanted: bool) -> Floats:
+        """What is taken off before a release and put back after: the public mean day if wanted, else nothing."""
+        return self.public if wanted else np.zeros(self.steps)
+
     def clamped(self, levels: float | None) -> Floats:
-        """The mean at every step of readings cut off at so many levels above the least; not cut if None."""
+        """The mean at every step of readings cut off at so many levels above the least; the truth if None."""
+        if levels is None:
+            return self.truth
         top = self.top(levels)
         return self.keep(("clamped", top), lambda: np.minimum(self.panel.readings, top).mean(axis=1))
 
@@ -170,10 +177,13 @@ def task_of(
         level: The publicly known mean of a reading; the open data's unless given, to which it is scaled.
 
     Raises:
-        PlanError: There are not two cycles, or no domain; the open data is private or on another grid.
-        ReadingsError: The history is on another grid, comes after the panel, or is of other households.
+        PlanError: There are not two cycles, or no domain; the open data is private or on another grid; what is
+            said to be publicly known cannot be.
+        ReadingsError: The history is on another grid, comes after the panel, or is of other households; or there
+            are readings outside the domain.
     """
     instance(panel, Panel, "panel", hint="Make one with dn.panel.")
+    check_public(epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, level=level)
     _check_open(open_data, panel, history)
     if history is None:
         cut = min(91, panel.n_cycles // 2)
@@ -185,10 +195,11 @@ def task_of(
     domain = domain or panel.domain
     if domain is None:
         raise PlanError("Expected the public range of a reading.", hint="For example domain=(0, 8000).")
+    _check_inside((panel, history), domain)
     open_data = _at_level(open_data, level)
     return Task(
-        panel=_complete(panel.first(panel.n_cycles)),
-        history=_complete(history.first(history.n_cycles)),
+        panel=_complete(panel.first(panel.n_cycles), domain),
+        history=_complete(history.first(history.n_cycles), domain),
         epsilon=positive(epsilon, "epsilon"),
         delta=check_delta(delta),
         domain=domain,
@@ -196,6 +207,46 @@ def task_of(
         reference=public_reference(open_data),
         open_data=open_data,
     )
+
+
+def check_public(
+    *,
+    epsilon: Number,
+    delta: Number,
+    domain: tuple[int, int] | None,
+    profile_range: tuple[int, int] | None,
+    level: float | None,
+) -> None:
+    """Refuse what cannot be publicly known, before any work is done with it.
+
+    Raises:
+        PlanError: Something is no range, no level, no epsilon or no delta.
+    """
+    positive(epsilon, "epsilon")
+    check_delta(delta)
+    for name, pair in (("domain", domain), ("profile_range", profile_range)):
+        if pair is not None and not pair[0] < pair[1]:
+            raise PlanError(
+                f"Expected {name}={tuple(pair)} to go from less to more.", hint=f"For example {name}=(0, 8000)."
+            )
+    if level is not None and not (math.isfinite(level) and level > 0):
+        raise PlanError(
+            f"Expected level={level:g} to be a finite number above 0.",
+            hint="The publicly known mean of a reading, in its unit: level=376.",
+        )
+
+
+def _check_inside(panels: Iterable[Panel], domain: tuple[int, int]) -> None:
+    """Refuse readings outside the domain: no rival's noise would cover them, and the truth is never cut off."""
+    low, high = domain
+    outside = sum(
+        int(np.count_nonzero(each.present & ((each.readings < low) | (each.readings > high)))) for each in panels
+    )
+    if outside:
+        raise ReadingsError(
+            f"{outside:,} readings lie outside the domain.",
+            hint="Give a wider one with domain=, or import with it: what lies outside is then set aside.",
+        )
 
 
 def _check_open(open_data: Panel, panel: Panel, history: Panel | None) -> None:
@@ -230,11 +281,14 @@ def _together(panel: Panel, history: Panel) -> tuple[Panel, Panel]:
     return panel.columns(np.array(both)), history.columns(np.array(theirs))
 
 
-def _complete(panel: Panel) -> Panel:
-    """In memory, with every gap filled by the household's floor mean in that slot, and no calendar."""
+def _complete(panel: Panel, domain: tuple[int, int]) -> Panel:
+    """In memory, with every gap filled by the household's floor mean in that slot, and no calendar.
+
+    Where a household has no reading in a slot at all, what stands for it is the domain's value nearest to 0.
+    """
     readings, present = panel.readings, panel.present
-    filled, _ = kernels.profiles(readings, present, slots=panel.grid.slots, min_readings=1)
-    repeated = np.tile(filled, (panel.n_cycles, 1))
+    filled, known = kernels.profiles(readings, present, slots=panel.grid.slots, min_readings=1)
+    repeated = np.tile(np.where(known, filled, np.clip(0, *domain)), (panel.n_cycles, 1))
     return Panel.from_array(
         np.where(present, readings, repeated),
         households=panel.households,

@@ -34,7 +34,7 @@ class Tree(Additive):
     """Where readings are cut off, in levels."""
 
     def promise(self, task: Task) -> Promise:
-        return span_promise(self.span, more="; the length of the horizon is fixed before")
+        return span_promise(self.span, task, more="; the length of the horizon is fixed before")
 
     def sensitivity(self, task: Task) -> float:
         """By how much the nodes move, in the l1 norm."""

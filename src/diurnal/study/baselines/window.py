@@ -6,8 +6,10 @@ published last; the other half publishes where it has. Distribution gives a publ
 left; absorption lets it take what the steps before it did not use, and skips as many steps after it.
 
 Two things help it on such data, and both are settings: to look at the distance from the public mean day, and to
-publish the mean of a block of steps instead of each step (the window then has one block more than the cycle has, so
-that any cycle's length of consecutive steps is covered).
+publish the mean of a block of steps instead of each step. The window then has as many blocks as the cycle, m, and
+still covers any cycle's length of consecutive steps: these may touch m + 1 blocks, but move the first by part f
+of R/n and the last by 1 - f of it, so that the loss is f (e_1 + ... + e_m) + (1 - f) (e_2 + ... + e_(m+1)), and
+both sums are at most epsilon.
 """
 
 from __future__ import annotations
@@ -47,12 +49,13 @@ class Window(Baseline):
             protects="one day",
             over="for ever",
             when="continual" if block == 1 else "block's end",
-            sentence=f"All readings of a household within any {task.slots} consecutive steps{late}.",
+            sentence=f"All readings of a household within any {task.slots} consecutive steps, across midnight too; "
+            f"its pattern is in every cycle, and m cycles cost m epsilon{late}.",
         )
 
     def width(self, task: Task) -> int:
-        """w, in blocks: as many as any cycle's length of consecutive steps can touch."""
-        return -(-(task.slots - 1) // self.steps(task)) + 1
+        """w, in blocks: as many as a cycle has."""
+        return task.slots // self.steps(task)
 
     def steps(self, task: Task) -> int:
         """How many steps a block has."""
@@ -88,7 +91,8 @@ class _Distribution:
         self._left, self._window = epsilon, deque([0.0] * (w - 1), maxlen=w - 1)
 
     def offer(self) -> float:
-        return self._left / 2
+        # A window of one block has nothing to keep for others.
+        return self._left / 2 if self._window.maxlen else self._left
 
     def take(self, spent: float) -> None:
         # What was spent w steps before the next one comes back.

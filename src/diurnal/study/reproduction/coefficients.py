@@ -105,6 +105,14 @@ def _choice(panel: Panel, count: int, rng: np.random.Generator, subsets: int, ba
     )
 
 
+def season_share(found: Correlations) -> float | None:
+    """Which share of the coefficients of a day in December to February and one in June to August is negative."""
+    firsts = (found.grid.wall(found.first_step + day * found.grid.slots) for day in found.cycles.kept)
+    months = np.array([each.month for each in firsts])
+    pairs = found.matrix[np.ix_(np.isin(months, (12, 1, 2)), np.isin(months, (6, 7, 8)))]
+    return float(np.mean(pairs < 0)) if pairs.size else None
+
+
 def changes(panel: Panel, most: int = 3) -> tuple[float, list[tuple[date, float]]]:
     """How alike the homes' use is in the weeks before and after each day: its median, and where it is least.
 

@@ -56,6 +56,11 @@ class Experiment:
     gap: str
     """How the data at hand differs from the paper's, and why figures may differ for it."""
 
+    @property
+    def made_up(self) -> bool:
+        """Whether it is about no data of the paper's."""
+        return self.name == "town"
+
 
 AUSGRID = Experiment(
     name="ausgrid",

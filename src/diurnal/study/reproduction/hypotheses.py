@@ -193,7 +193,7 @@ def ranges(series: Series) -> Question:
         asked="Scales of noise are ranges over epsilon; the paper prints none of Df_z, Df_w, Df_x.",
         columns=(
             *("Df_z, kWh", "Df_w, kWh", "Df_x, kWh"),
-            *("Theorem 1, epsilon 5", "Theorem 1, 1", "Corollary 1, 1", "split, 1", "gain"),
+            *("Theorem 1, epsilon 5", "Theorem 1, 1", "Corollary 1, 1", "split, 1", f"gain, K = {setting.cycles}"),
         ),
         paper=("",) * 7 + (f"about {FOLD}",),
         rows=tuple(Row(reading=name, values=_errors(each, setting)) for name, each in taken.items()),
@@ -255,7 +255,7 @@ def fold(said: Experiment, series: Series, weekly: Series, rng: np.random.Genera
     return Question(
         name="About 200 fold",
         asked="By the paper's own formula the gain of Theorem 1 over the split budget is K Df_x/Df_z.",
-        columns=("gain",),
+        columns=(f"gain, K = {cycles}",),
         paper=(f"about {FOLD}",),
         rows=rows,
         answer=_fold_answer(cycles, span),

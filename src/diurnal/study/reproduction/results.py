@@ -27,7 +27,7 @@ from diurnal.study.reproduction.accuracy import (
     points,
     report,
 )
-from diurnal.study.reproduction.coefficients import SUBSETS, Chance, Sizes, chance
+from diurnal.study.reproduction.coefficients import SUBSETS, Chance, Sizes, chance, season_share
 from diurnal.study.reproduction.experiments import Experiment, Source, source
 from diurnal.study.reproduction.hypotheses import Question
 from diurnal.study.reproduction.statements import Facts, Statement, negative_share, statements
@@ -97,7 +97,10 @@ class Reproduction(Pictured, Private):
                 "relative_error": {
                     name: {f"{each:g}": self.error(name, each) for each in (0.1, 1, 5, 10)} for name in MECHANISMS
                 },
-                "gain": {name: gain(name, self.ranges, setting.cycles) for name in MECHANISMS if name != "split"},
+                "gain": {
+                    f"{days} days": {name: gain(name, self.ranges, days) for name in MECHANISMS if name != "split"}
+                    for days in sorted({self.said.cycles, setting.cycles})
+                },
                 "draws": [{**asdict(each), "agrees": each.agrees} for each in self.points],
                 "questions": [_question(each) for each in self.questions],
                 "statements": [asdict(each) for each in self.statements],
@@ -108,7 +111,7 @@ class Reproduction(Pictured, Private):
     def __str__(self) -> str:
         head = f"{self.said.title}: what the paper says, and what became of it"
         lines = [
-            f"{each.outcome:10} {each.says}\n{'':11}paper: {each.paper}; ours: {each.ours}"
+            f"{each.outcome:14} {each.says}\n{'':15}paper: {each.paper}; ours: {each.ours}"
             for each in self.statements
         ]
         return "\n".join([head, "", *lines])
@@ -158,6 +161,7 @@ def reproduction(given: Source, *, seed: int = 0, subsets: int = SUBSETS) -> Rep
         daily=Sizes.of(daily),
         weekly=Sizes.of(weekly),
         negative=negative_share(daily.pairs),
+        seasons=season_share(daily),
         evidence=evidence(panel, daily.cycles, rng=rng),
         chance=by_day,
         weekly_chance=by_week,
