@@ -125,6 +125,7 @@ def test_the_page_tells_where_along_a_curve_others_do_better(made):
     errors = {**curve.errors, "strong, chosen": (0.5, 0.1, 0.1), "nothing at all": (0.2, 0.2, 0.2)}
     errors["split Laplace"] = (0.01, 0.01, 0.01)
     errors["repair, Laplace"] = (0.3, 0.3, 0.05)
+    errors["strong, by slot"] = errors["strong, by block"] = (0.9, 0.9, 0.9)
     within = {"nothing at all": (0.0, 0.15, 0.0)}
     others = dataclasses.replace(along, curves=(dataclasses.replace(curve, errors=errors, within=within),))
     (said,) = [

@@ -269,7 +269,7 @@ FIGURES = [
     ("split Laplace", 688, 1),
     ("Theorem 1", 0.71, 0.005),
     ("cube", 0.30, 0.005),
-    ("pattern, chosen", 0.035, 0.006),
+    ("pattern, chosen", 0.022, 0.004),
     ("strong, chosen", 0.05, 0.005),
 ]
 

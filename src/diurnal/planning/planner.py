@@ -267,7 +267,7 @@ def _history_sentence(plan: Plan) -> str:
         return ""
     return (
         f"{days} days of history hold few seasons: on 226 homes profiles from a year, 91 and 28 days had errors of "
-        "0.024, 0.031 and 0.053 of the largest report (docs/accuracy.md)."
+        "0.024, 0.033 and 0.052 of the largest report (docs/accuracy.md)."
     )
 
 

@@ -6,6 +6,7 @@ chosen ones take bounds and mechanisms from public knowledge, as `informed` and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from diurnal.planning.bounds import informed
 from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
+from diurnal.planning.public import public_shape
 from diurnal.promise.body import Body
 from diurnal.promise.budget import Budget
 from diurnal.promise.mechanisms import Basis, Mechanism, SlotMechanism
@@ -111,6 +113,9 @@ class Ours(Additive):
         public["statistic"] = self.statistic
         if self.sooner is not None:
             public["cycle_mechanism"] = self.sooner
+        if self.sooner == "blocks" and public_shape(task.panel.grid) is None:
+            # No table says how many: some that divide the cycle.
+            public["cycle_basis"] = Basis(size=math.gcd(task.slots, 4))
         if self.mechanism is None:
             plan = informed(Plan(**public), shape, open_data=task.open_data)
             return choose(plan, shape, open_data=task.open_data)
