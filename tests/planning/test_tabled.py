@@ -17,6 +17,9 @@ GRID = dn.Grid()
 WEEK = dn.Grid(slots=336)
 
 
+LEVEL = sum(typical(WEEK, 370).profile) / 336
+
+
 def draft(level="pattern", grid=GRID, **more):
     fields = {"epsilon": "1", "domain": (0, 8000), "history": 366, "grid": grid, "level": level}
     return dn.Plan(**{**fields, **more})
@@ -80,7 +83,8 @@ def test_a_week_keeps_its_mean_day():
     plan = informed(draft(grid=WEEK, history=52))
     assert (plan.basis.days, plan.basis.size, plan.fill) == (7, 7, Fraction(1, 2))
     assert plan.free is not None
-    assert informed(draft("strong", grid=WEEK, history=52)).variation_bound is None
+    strong = informed(draft("strong", grid=WEEK, history=52))
+    assert (strong.cycle_basis.size, strong.variation_bound.radius) == (15, round(1.2 * LEVEL * math.sqrt(336)))
 
 
 def test_what_a_plan_says_itself_stays():
