@@ -107,6 +107,33 @@ def test_check_draws(town):
     assert (town / "check.svg").read_text().lstrip().startswith("<?xml")
 
 
+def test_a_public_mean_makes_a_plan(town):
+    """`plan --mean-reading` takes bounds from the table; in pattern mode a free reference, unless told not to."""
+    words = ("plan", "homes.parquet", "--epsilon", "1", "--history", "30", "--mean-reading", "400")
+    assert said(*words)["chosen"] == "basis+basis"
+    longer = ("plan", "homes.parquet", "--epsilon", "1", "--history", "90", "--mean-reading", "400")
+    for more, free in (((), True), (("--no-free",), False)):
+        run(*longer, "--level", "pattern", *more, "--out", "free.json")
+        assert ("free" in json.loads((town / "free.json").read_text())) == free
+
+
+def test_a_total_is_split_over_both_layers(town):
+    """`plan --total-epsilon` gives both epsilons of a strong plan; with another epsilon beside it, exit code 2."""
+    words = ("plan", "homes.parquet", "--total-epsilon", "2", "--history", "30", "--mean-reading", "400")
+    found = said(*words)
+    assert float(found["epsilon"]) + float(found["cycle_epsilon"]) == 2
+    assert run(*words, "--epsilon", "1", code=2).stdout == ""
+    assert run(*words, "--cycle-epsilon", "1", code=2).stdout == ""
+
+
+def test_a_base_load_says_what_it_hides(town):
+    """`plan --statistic base-load` is for pattern mode, and says that little more than standby is hidden."""
+    words = ("plan", "homes.parquet", "--epsilon", "1", "--history", "30", "--statistic", "base-load")
+    found = said(*words, "--level", "pattern", "--mean-reading", "400")
+    assert any("standby load is hidden" in sentence for sentence in found["sentences"])
+    assert run(*words, code=2).stdout == ""
+
+
 def test_plan_has_the_keys_others_rely_on(town):
     """`plan --json` has what was chosen, every mechanism with its error and promise, and nothing at all."""
     found = said("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--level", "pattern")
