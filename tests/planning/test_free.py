@@ -177,7 +177,7 @@ def test_where_it_would_not_be_free_it_is_refused(more, words):
         plan_for(panel, **more)
 
 
-@pytest.mark.parametrize("wrong", [{"quantile": "2"}, {"blend": "1.5"}, {"slope": "0"}, {"grain": "-1"}])
+@pytest.mark.parametrize("wrong", [{"quantile": "1"}, {"blend": "1.5"}, {"slope": "0"}, {"grain": "-1"}])
 def test_shares_are_shares(wrong):
     """A quantile or a blend above one, a slope or grain that is not positive: a PlanError."""
     with pytest.raises(PlanError):
@@ -228,16 +228,47 @@ def test_no_other_plan_may_report_its_history():
         start(curator, long, panel)
 
 
-def test_two_of_them_need_the_same_households_and_history():
-    """The same sums twice give nothing more away; of one household less they would."""
+@pytest.mark.parametrize(
+    "more",
+    [{"query": dn.Sum()}, {"min_readings": 25}, {"free": dn.Free(quantile="0.1")}, {"free": None}],
+    ids=["query", "readings", "quantile", "plain"],
+)
+def test_a_history_is_learned_from_once(more):
+    """Another plan over the same history is refused, running or stopped: two order statistics have a difference."""
     panel = homes(cycles=60)
-    curator = dn.Curator.in_memory(support.ROOMY)
-    streams = [start(curator, plan_for(panel, query=query), panel) for query in (dn.Mean(), dn.Sum())]
-    for stream in streams:
-        stream.stop()
+    for stopped in (False, True):
+        curator = dn.Curator.in_memory(support.ROOMY)
+        stream = start(curator, plan_for(panel), panel)
+        if stopped:
+            stream.stop()
+        with pytest.raises(OverlapError, match="free reference"):
+            start(curator, plan_for(panel, **more), panel)
+
+
+def test_no_strong_plan_learns_beside_it():
+    """A strong plan's promise for its history would not hold where a free reference shows that history."""
+    panel = homes(cycles=60)
+    strong = support.plan_for(panel, **support.SLOTWISE, history=CYCLES, domain=(0, 400))
+    for first, second in ((plan_for(panel), strong), (strong, plan_for(panel))):
+        curator = dn.Curator.in_memory(support.ROOMY)
+        start(curator, first, panel).stop()
+        with pytest.raises(OverlapError):
+            start(curator, second, panel)
+
+
+def test_a_restored_store_knows_what_was_shown(tmp_path):
+    """A backup from before a free plan, told the newest head, takes nothing of that plan's history again."""
+    panel = homes(cycles=80)
+    curator = dn.Curator.open(tmp_path / "one.db", support.ROOMY)
+    curator.backup(tmp_path / "old.db")
+    start(curator, plan_for(panel), panel)
+    restored = dn.Curator.open(tmp_path / "old.db", fence=curator.head)
     fewer = panel.columns(np.arange(HOMES - 1))
-    with pytest.raises(OverlapError, match="free reference"):
-        start(curator, plan_for(fewer, minimum_group=1), fewer)
+    with pytest.raises(OverlapError, match="restored"):
+        start(restored, plan_for(fewer), fewer)
+    later = fewer.after(40)
+    plan = plan_for(later)
+    assert restored.start(plan, history=later.first(40), acknowledge="untested")
 
 
 def test_plans_of_other_households_are_free():

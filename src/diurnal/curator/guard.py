@@ -166,29 +166,28 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
 
 
 def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
-    """Refuse a free reference where another plan gives away sums of the same households at steps of its history.
+    """Refuse a free reference beside any other plan that shows or learns from steps of its history.
 
-    It publishes one sum of variations a slot, rounded. With another plan's sum over nearly the same households at
-    the same step the difference would be about the few that are in one of them only: nobody has counted these.
+    It publishes one sum of variations a slot, rounded. Held against another plan's sums at the same step, be it over
+    nearly the same households, other readings of them, or another order statistic, the difference could be about one
+    household, and nobody has counted these. A strong plan's bound on its history would not hold beside it either.
     """
     for other in others:
-        if not record.members & other.members or record.plan.level != "pattern" or other.plan.level != "pattern":
+        free = [each for each in (record, other) if each.plan.free is not None]
+        if not free or not record.members & other.members:
             continue
-        shown = record.plan.free is not None and overlap(record.history(), other.reports())
-        shows = other.plan.free is not None and overlap(other.history(), record.reports())
-        both = record.plan.free is not None and other.plan.free is not None and not _one_history(record, other)
-        if shown or shows or (both and overlap(record.history(), other.history())):
+        shown = any(
+            overlap(each.history(), beside.reports())
+            for each, beside in ((record, other), (other, record))
+            if each.plan.free is not None
+        )
+        if shown or overlap(record.history(), other.history()):
             raise OverlapError(
-                f"This plan and {other.key[:12]} would both give away sums of the same households at steps of a "
-                "history that a free reference is made from.",
-                hint="Leave free out of this plan, or take a history that no other plan reports or learns from.",
+                f"This plan and {other.key[:12]} have some of the same households, and a free reference made from "
+                "a history that the other one shows or learns from.",
+                hint="Make this plan without one (diurnal plan --no-free, or informed with free False), or take a "
+                "history that no other plan reports or learns from.",
             )
-
-
-def _one_history(record: StreamRecord, other: StreamRecord) -> bool:
-    """Whether two plans give away the same sums of their histories: the same households over the same steps."""
-    same = record.members == other.members and record.history() == other.history()
-    return same and record.plan.minimum_group == other.plan.minimum_group
 
 
 def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:

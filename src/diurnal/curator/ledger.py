@@ -68,7 +68,7 @@ class Head:
     hash: str
     """The first half of the last one's hash."""
     step: int
-    """The last step that was ever reported; -1 if none was."""
+    """The last step of which anything was ever shown, in a report or a free reference; -1 if nothing was."""
     pattern: Loss
     """What all plans together have spent of the pattern budget."""
     strong: Loss

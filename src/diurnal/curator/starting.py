@@ -22,6 +22,7 @@ from diurnal.errors import PlanError, QueryError, ReadingsError
 from diurnal.planning.free import Known, known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
+from diurnal.promise.mechanisms import Mechanism
 from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
@@ -91,8 +92,12 @@ def _check_sums(plan: Plan, *, n: int, weight: int) -> None:
     reach = max(abs(low), abs(high), high - low, abs(plan.default_reading))
     kernels.check_limits(n_households=n, weight=weight, magnitude=reach, what="readings")
     for layer in (plan.pattern_layer(weight), plan.cycle_layer(weight)):
-        if layer is not None:
-            kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
+        _check_layer(layer, n=n, weight=weight)
+
+
+def _check_layer(layer: Mechanism | None, *, n: int, weight: int) -> None:
+    if layer is not None:
+        kernels.check_limits(n_households=n, weight=weight, magnitude=layer.magnitude, what="contributions")
 
 
 def in_domain(plan: Plan, history: Panel) -> Panel:
@@ -133,6 +138,9 @@ def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
     known = _known(record, history)
     weights = zip(record.groups, record.totals, strict=True)
     layers = [plan.pattern_layer(group.weight, total, known) for group, total in weights]
+    for group, layer in zip(record.groups, layers, strict=True):
+        # A free reference may lie elsewhere than the public one that `_check_sums` was about.
+        _check_layer(layer, n=group.size, weight=group.weight)
     noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
     groups = [
         replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)

@@ -409,6 +409,9 @@ class Store(Passing):
         steps, pattern, strong = [-1], self.fenced("pattern"), self.fenced("strong")
         for record in self.records():
             last = self.last_step(record.number)
+            if record.plan.free is not None:
+                # It has shown something of its history when it started.
+                last = max(-1 if last is None else last, int(record.history()[1]) - 1)
             steps.append(-1 if last is None else last)
             layers = record.plan.pattern_layer(), record.plan.cycle_layer()
             pattern, strong = (

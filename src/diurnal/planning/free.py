@@ -61,9 +61,8 @@ class Free:
     def __post_init__(self) -> None:
         for each in fields(self):
             object.__setattr__(self, each.name, positive(getattr(self, each.name), each.name))
-        for name in ("quantile", "blend"):
-            if getattr(self, name) > 1:
-                raise PlanError(f"Expected {name} of at most 1.", hint="It is a share.")
+        if self.quantile >= 1 or self.blend > 1:  # type: ignore[operator]
+            raise PlanError("Expected a quantile below 1, and a blend of at most 1.", hint="They are shares.")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""

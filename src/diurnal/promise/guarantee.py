@@ -194,7 +194,7 @@ class Guarantee:
             f"A change in one cycle of the history costs at most {self._promise(self.history.base)} if no "
             "reported reading of that household is clipped, missing or moved out, and "
             f"{self._promise(self.history.worst())} if one is in every one of {self.history.horizon} reported "
-            "cycles. A history cycle that a pattern plan reported has that plan's promise only."
+            "cycles. A history cycle that a pattern plan reported or learned from has that plan's promise only."
         )
 
 
