@@ -168,8 +168,8 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
 def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse a free reference beside any other plan that shows or learns from steps of its history.
 
-    It publishes one sum of variations a slot, rounded. Held against another plan's sums at the same step, be it over
-    nearly the same households, other readings of them, or another order statistic, the difference could be about one
+    It publishes one sum of variations a slot, rounded. Held against another plan's sums at the same step (over nearly
+    the same households, other readings of them, or another order statistic) the difference could be about one
     household, and nobody has counted these. A strong plan's bound on its history would not hold beside it either.
     """
     for other in others:
