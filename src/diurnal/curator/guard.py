@@ -168,9 +168,9 @@ def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> 
 def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse a free reference beside any other plan that shows or learns from steps of its history.
 
-    It publishes one sum of variations a slot, rounded. Held against another plan's sums at the same step (over nearly
-    the same households, other readings of them, or another order statistic) the difference could be about one
-    household, and nobody has counted these. A strong plan's bound on its history would not hold beside it either.
+    It publishes one sum of variations a slot, rounded. Held against another plan's sums at the same step (over
+    nearly the same households, other readings of them, or another order statistic) the difference could be about
+    one household, and nobody has counted these. Nor would a strong plan's bound on its history hold beside it.
     """
     for other in others:
         free = [each for each in (record, other) if each.plan.free is not None]
