@@ -63,7 +63,6 @@ PAYS = 0.98
 FILLS = (0.0, 0.25, 0.5, 1.0)
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LOWS = (0.0, 0.3, 0.6, 0.9, 1.2)
-WEEKS = (0.0, 0.5, 1.0)
 HISTORIES = (90, 350)
 """About three months, and about a year: Massachusetts has 50 weeks without a change of the clocks."""
 BASE_RADII = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.2, 1.6)
@@ -115,12 +114,12 @@ def others(known: dict[str, Floats], family: str) -> Floats:
     return pooled
 
 
-def cases(homes: Sequence[Homes], days: int | None = None, *, weekly: bool = False) -> list[Case]:
+def cases(homes: Sequence[Homes], days: int | None = None) -> list[Case]:
     """Histories of so many days, one after the other, of every family that has one; whole ones unless given."""
-    known, found = shapes(homes, weekly=weekly), []
+    known, found = shapes(homes), []
     for each in homes:
-        cycles = each.weeks() if weekly else each.days[: 365 if each.family == "town" else None]
-        length = len(cycles) if days is None else days // (7 if weekly else 1)
+        cycles = each.days[: 365 if each.family == "town" else None]
+        length = len(cycles) if days is None else days
         for first in range(0, len(cycles) - length + 1, length):
             found.append(history(each.family, cycles[first : first + length], others(known, each.family)))
     return found
@@ -175,7 +174,7 @@ def recipe_of(row: rows.Pattern, rise: float) -> Recipe:
     )
 
 
-def free(found: Sequence[Case], days: int, table: Sequence[rows.Pattern], rise: float) -> rows.Free:
+def free(found: Sequence[Case], days: int, table: Sequence[rows.Pattern], rise: float) -> rows.FreeRow:
     """Around the body of the table at `MIDDLE`; what is outside the basis is searched apart from what is inside."""
     plain = {row.n_epsilon: recipe_of(row, rise) for row in table}
     tried = [
@@ -189,18 +188,7 @@ def free(found: Sequence[Case], days: int, table: Sequence[rows.Pattern], rise: 
         if score(found, with_it, amount) >= score(found, recipe, amount):
             break
         most = amount
-    return rows.Free(days, best.blend, best.low, best.fill, _mismatch(found, best), error, most)
-
-
-def week(found: Sequence[Case], days: int, table: Sequence[rows.Pattern], rise: float) -> rows.Week:
-    body = next(recipe_of(row, rise) for row in table if row.n_epsilon == MIDDLE)
-    weights = (BLENDS, LOWS, FILLS, WEEKS, WEEKS) if days else ((0.0,), (0.0,), FILLS, WEEKS, (0.0,))
-    tried = [
-        body._replace(blend=blend, low=low, fill=fill, week=public, low_week=own)
-        for blend, low, fill, public, own in itertools.product(*weights)
-    ]
-    best, error = least(tried, partial(_score, found, MIDDLE), f"weeks, {days} days")
-    return rows.Week(days, best.blend, best.low, best.fill, best.week, best.low_week, _mismatch(found, best), error)
+    return rows.FreeRow(days, best.blend, best.low, best.fill, _mismatch(found, best), error, most)
 
 
 def _mismatch(found: Iterable[Case], recipe: Recipe) -> float:
@@ -299,8 +287,7 @@ class Table(NamedTuple):
     slope: float
     base_level: tuple[float, float]
     pattern: tuple[rows.Pattern, ...]
-    free: tuple[rows.Free, ...]
-    weeks: tuple[rows.Week, ...]
+    free: tuple[rows.FreeRow, ...]
     base_load: tuple[rows.BaseLoad, ...]
     day: tuple[rows.Day, ...]
     blocks: tuple[rows.Blocks, ...]
@@ -309,7 +296,7 @@ class Table(NamedTuple):
 
 def search(homes: Sequence[Homes]) -> Table:
     """Every constant."""
-    whole, weekly = cases(homes), cases(homes, weekly=True)
+    whole = cases(homes)
     mean_days, mean_weeks = (
         {name: of[name] for name in REAL} for of in (shapes(homes), shapes(homes, weekly=True))
     )
@@ -327,10 +314,6 @@ def search(homes: Sequence[Homes]) -> Table:
         base_level=base_level,
         pattern=table,
         free=tuple(free(cases(homes, days), days, table, rise) for days in HISTORIES),
-        weeks=(
-            week(weekly, 0, table, rise),
-            *(week(cases(homes, days, weekly=True), days, table, rise) for days in HISTORIES),
-        ),
         base_load=base,
         day=day,
         blocks=blocks,
@@ -358,7 +341,7 @@ Australian reading was read. Taken is what has the least expected square error w
 the fields mean is in `rows`.
 """
 
-from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, Free, Pattern, Week
+from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, FreeRow, Pattern
 
 '''
 DOCS = {
@@ -373,7 +356,6 @@ DOCS = {
     "BASE_LEVEL": "a and b: the least reading over so many days is about a (28/days)^b levels.",
     "PATTERN": "The pattern layer of a mean, by n times epsilon.",
     "FREE": "What exact variations add to it, by days of history.",
-    "WEEKS": "The same for a period of a week, by days of history.",
     "BASE_LOAD": "The pattern layer of a minimum, by n times epsilon.",
     "DAY": "The cycle layer at the end of the day, by n times epsilon.",
     "BLOCKS": "The cycle layer block by block, by n times epsilon.",
@@ -399,7 +381,6 @@ def module(table: Table) -> str:
         "BASE_LEVEL": str(table.base_level),
         "PATTERN": _rows(table.pattern),
         "FREE": _rows(table.free),
-        "WEEKS": _rows(table.weeks),
         "BASE_LOAD": _rows(table.base_load),
         "DAY": _rows(table.day),
         "BLOCKS": _rows(table.blocks),

@@ -92,8 +92,6 @@ class Recipe(NamedTuple):
     slope: float = 0.0
     fill: float = 0.0
     low: float = 0.0
-    week: float = 0.0
-    low_week: float = 0.0
 
 
 def score(cases: Iterable[Case], recipe: Recipe, n_epsilon: float) -> float:
@@ -121,7 +119,7 @@ def _seen_at(case: Case, level: float, recipe: Recipe, n_epsilon: float) -> floa
     stds = noise(recipe.size, recipe.radius, n_epsilon)
     kept = gains(recipe.distance, recipe.size, stds)
     inside = (target + kept * (released - target) - truth) ** 2 + (kept * stds) ** 2
-    outside = _outside(case, level, recipe.size, recipe.fill, recipe.low, recipe.week, recipe.low_week)
+    outside = _outside(case, level, recipe.size, recipe.fill, recipe.low)
     return float(inside.sum()) + outside
 
 
@@ -132,7 +130,7 @@ def unspent(case: Case, recipe: Recipe) -> float:
         _, target, truth = _inside(
             case, level, recipe.size, recipe.radius, recipe.scale, recipe.blend, recipe.slope
         )
-        outside = _outside(case, level, recipe.size, recipe.fill, recipe.low, recipe.week, recipe.low_week)
+        outside = _outside(case, level, recipe.size, recipe.fill, recipe.low)
         squares.append(level**2 * (float(((target - truth) ** 2).sum()) + outside))
     return _mean(squares)
 
@@ -169,48 +167,28 @@ def _inside(
 
 
 @functools.cache
-def _outside(case: Case, level: float, size: int, fill: float, low: float, week: float, low_week: float) -> float:
+def _outside(case: Case, level: float, size: int, fill: float, low: float) -> float:
     """The square error of what the basis drops, after what is put back."""
-    reference, lowest = case.reference, low_of(case, level)
-    back = fill * mean_day(reference) + low * mean_day(lowest)
-    back = _dropped(back, size) + week * (reference - mean_day(reference)) + low_week * (lowest - mean_day(lowest))
-    return float(np.mean((back - _dropped(case.mean / level, size)) ** 2))
+    back = fill * case.reference + low * low_of(case, level)
+    return float(np.mean(_dropped(back - case.mean / level, size) ** 2))
 
 
 def blended(case: Case, level: float, blend: float, slope: float) -> Floats:
-    """The reference's mean day, some of its shape replaced by that of the low quantile."""
-    day = mean_day(case.reference)
+    """The reference, some of its shape replaced by that of the low quantile."""
+    day = case.reference
     if not blend:
         return day
-    low = mean_day(low_of(case, level))
+    low = low_of(case, level)
     mixed: Floats = day + blend * (slope * (low - low.mean()) - (day - day.mean()))
     return mixed
 
 
 @functools.cache
 def low_of(case: Case, level: float = 1.0) -> Floats:
-    """How far the low quantile of the aggregate variations is below the profile: it bounds the profile.
-
-    In a week the days from Monday to Friday are taken together, and the other two.
-    """
-    if case.variations.shape[1] == DAY:
-        low = _low(case.variations)
-    else:
-        days = case.variations.reshape(-1, 7, DAY)
-        low = np.r_[np.tile(_low(days[:, :5].reshape(-1, DAY)), 5), np.tile(_low(days[:, 5:].reshape(-1, DAY)), 2)]
+    """How far the low quantile of the aggregate variations is below the profile: it bounds the profile."""
+    low = -np.sort(case.variations, axis=0)[int(QUANTILE * len(case.variations))]
     rounded: Floats = np.rint(low / level / GRAIN) * GRAIN
     return rounded
-
-
-def _low(variations: Floats) -> Floats:
-    low: Floats = -np.sort(variations, axis=0)[int(QUANTILE * len(variations))]
-    return low
-
-
-def mean_day(values: Floats) -> Floats:
-    """The mean over the days of a cycle, repeated."""
-    days = values.reshape(-1, DAY)
-    return np.tile(days.mean(axis=0), len(days))
 
 
 def _dropped(values: Floats, size: int) -> Floats:

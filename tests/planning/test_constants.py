@@ -30,7 +30,7 @@ def homes():
     return [script.homes_of(name, town.panel()) for name, town in towns.items()]
 
 
-@pytest.mark.parametrize("name", [*BY_AMOUNT, "FREE", "WEEKS"])
+@pytest.mark.parametrize("name", [*BY_AMOUNT, "FREE"])
 def test_rows_are_sorted(name):
     """Rows are in the order of what they are looked up by."""
     keys = [row[0] for row in getattr(constants, name)]
@@ -70,12 +70,10 @@ def test_the_nearest_row_is_taken_by_ratio():
 
 
 def test_a_short_history_takes_nothing_free():
-    """Below sixty days there is no free row, and the week's row is the one that needs none."""
+    """Below sixty days there is no free row; from then on the nearest."""
     assert public.free_row(constants.FREE_LEAST - 1) is None
     assert public.free_row(constants.FREE_LEAST) == constants.FREE[0]
-    assert public.week_row(constants.FREE_LEAST - 1) == constants.WEEKS[0]
-    assert public.week_row(constants.FREE_LEAST) == constants.WEEKS[1]
-    assert public.week_row(365) == constants.WEEKS[2]
+    assert public.free_row(365) == constants.FREE[1]
 
 
 def test_shapes_on_other_grids():
@@ -107,7 +105,7 @@ def test_a_typical_reference_has_the_level():
     assert reference.spread == 400 * Fraction(str(constants.SPREAD))
     week = public.typical(Grid(slots=336), 400)
     assert len(week.profile) == 336
-    assert week.mismatch == 400 * Fraction(str(constants.WEEKS[0].mismatch))
+    assert week.mismatch == 400 * Fraction(str(constants.MISMATCH))
 
 
 @pytest.mark.parametrize(("grid", "level"), [(Grid(slots=10), 400), (Grid(), 0), (Grid(), 1.5)])
@@ -128,7 +126,6 @@ def test_the_file_is_as_the_script_writes_it():
         base_level=constants.BASE_LEVEL,
         pattern=constants.PATTERN,
         free=constants.FREE,
-        weeks=constants.WEEKS,
         base_load=constants.BASE_LOAD,
         day=constants.DAY,
         blocks=constants.BLOCKS,

@@ -8,7 +8,7 @@ Australian reading was read. Taken is what has the least expected square error w
 the fields mean is in `rows`.
 """
 
-from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, Free, Pattern, Week
+from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, FreeRow, Pattern
 
 # fmt: off
 SHAPES = {
@@ -84,16 +84,10 @@ PATTERN = (
 )
 """The pattern layer of a mean, by n times epsilon."""
 FREE = (
-    Free(days=90, blend=0.5, low=0.3, fill=0.5, mismatch=0.186, error=0.0717, most=226),
-    Free(days=350, blend=0.75, low=0.6, fill=0.25, mismatch=0.156, error=0.0547, most=1000),
+    FreeRow(days=90, blend=0.5, low=0.3, fill=0.5, mismatch=0.186, error=0.0717, most=226),
+    FreeRow(days=350, blend=0.75, low=0.6, fill=0.25, mismatch=0.156, error=0.0547, most=1000),
 )
 """What exact variations add to it, by days of history."""
-WEEKS = (
-    Week(days=0, blend=0.0, low=0.0, fill=0.5, week=1.0, low_week=0.0, mismatch=0.227, error=0.0858),
-    Week(days=90, blend=0.25, low=0.3, fill=0.5, week=0.5, low_week=0.5, mismatch=0.207, error=0.0983),
-    Week(days=350, blend=0.75, low=0.6, fill=0.25, week=0.5, low_week=1.0, mismatch=0.15, error=0.0651),
-)
-"""The same for a period of a week, by days of history."""
 BASE_LOAD = (
     BaseLoad(n_epsilon=10, size=1, radius=0.1, scale=1.0, error=0.0824),
     BaseLoad(n_epsilon=22.6, size=3, radius=0.15, scale=1.25, error=0.068),

@@ -13,10 +13,10 @@ from diurnal.errors import PlanError
 from diurnal.exact import Number, positive
 from diurnal.planning import constants
 from diurnal.planning.reference import Reference
-from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, Free, Pattern, Week
+from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, FreeRow, Pattern
 from diurnal.readings.grid import Grid
 
-R = TypeVar("R", Pattern, Free, Week, BaseLoad, Day, Blocks, Clip)
+R = TypeVar("R", Pattern, FreeRow, BaseLoad, Day, Blocks, Clip)
 
 HALF_HOUR = 30
 """Minutes of a value of the shapes."""
@@ -36,7 +36,7 @@ def nearest(rows: Sequence[R], size: float) -> R:
     return min(rows, key=lambda row: abs(math.log(max(row[0], 1e-9) / max(size, 1e-9))))
 
 
-def free_row(days: int) -> Free | None:
+def free_row(days: int) -> FreeRow | None:
     """What exact variations of so many days of history add to a release; None where they are too few.
 
     Examples:
@@ -44,17 +44,6 @@ def free_row(days: int) -> Free | None:
         (0.6, None)
     """
     return nearest(constants.FREE, days) if days >= constants.FREE_LEAST else None
-
-
-def week_row(days: int) -> Week:
-    """The weights for a period of a week and so many days of history; the first row has nothing free.
-
-    Examples:
-        >>> week_row(365).week, week_row(0).low
-        (0.5, 0.0)
-    """
-    plain, *free = constants.WEEKS
-    return nearest(free, days) if days >= constants.FREE_LEAST else plain
 
 
 def public_shape(grid: Grid) -> tuple[int, ...] | None:
@@ -100,12 +89,10 @@ def typical(grid: Grid, level: Number) -> Reference:
             f"No public shape is known for {grid.slots} slots of {grid.minutes} minutes.",
             hint="Shapes are of a day or a week. Give a reference with dn.public_reference(open_data).",
         )
-    week = len(shape) * grid.minutes > len(constants.SHAPES["pooled"]) * HALF_HOUR
-    mismatch = constants.WEEKS[0].mismatch if week else constants.MISMATCH
     return Reference(
         profile=[round(mean * value / 1000) for value in shape],
         spread=mean * Fraction(str(constants.SPREAD)),
-        mismatch=mean * Fraction(str(mismatch)),
+        mismatch=mean * Fraction(str(constants.MISMATCH)),
     )
 
 

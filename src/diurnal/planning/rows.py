@@ -29,7 +29,7 @@ class Pattern(NamedTuple):
     """Of the profile."""
 
 
-class Free(NamedTuple):
+class FreeRow(NamedTuple):
     """What exact aggregate variations add to a `Pattern` row of the same n times epsilon. For a pattern promise."""
 
     days: int
@@ -46,27 +46,6 @@ class Free(NamedTuple):
     """Of the profile, at n times epsilon 226."""
     most: float
     """Up to which n times epsilon of the table it beat a release with nothing free."""
-
-
-class Week(NamedTuple):
-    """As `Free`, for a period of a week: coefficients are those of the mean day, and the week is put back."""
-
-    days: int
-    """The length of history that it suits; 0 with nothing free."""
-    blend: float
-    """How much of the reference's shape gives way to that of the low quantile, times `SLOPE`."""
-    low: float
-    """With which weight what the basis drops of the low quantile's mean day is put back."""
-    fill: float
-    """With which weight what the basis drops of the reference's mean day is put back."""
-    week: float
-    """With which weight the reference's week is put back: what it differs from its mean day by."""
-    low_week: float
-    """With which weight the low quantile's week is put back. Quantiles are of Monday to Friday, and of the rest."""
-    mismatch: float
-    """How far the reference is from the profile with all this and nothing spent, root mean square in levels."""
-    error: float
-    """Of the profile, at n times epsilon 226."""
 
 
 class BaseLoad(NamedTuple):

@@ -27,7 +27,7 @@ WEEK_RADIUS = 0.75
 """The radius of a week's variations over a day's, in levels: at n epsilon 226, 15 coefficients and 1.2 levels
 had the least error on the town, 0.046 of the peak, against 0.080 with nothing of them."""
 WEEKS_FILL = Fraction(1, 2)
-"""Of a week what differs from its mean day is put back by a half."""
+"""What is put back of a public week, its days' differences among it."""
 
 
 def is_tabled(plan: Plan) -> bool:
