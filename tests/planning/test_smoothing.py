@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support import ROOMY
 
 import diurnal as dn
 from diurnal.curator.report import Form
@@ -18,6 +17,7 @@ from diurnal.planning.public import typical
 from diurnal.planning.reference import Reference
 from diurnal.planning.smoothing import smooth
 from diurnal.study.town import Town
+from support import ROOMY
 
 SMALL = dn.Grid(slots=4, minutes=360)
 EVEN = Reference(profile=[300, 200, 500, 400], mismatch="60")
