@@ -93,7 +93,7 @@ def known_from(plan: Plan, sums: Integers, used: Integers, *, households: int) -
     public = np.array(plan.reference.profile, dtype=np.int64).reshape(days, -1)
     level = Fraction(int(np.abs(public).sum()), public.size)
     grain = max(1, round(Fraction(free.grain) * level))
-    low = _lowest(plan, sums // households, used, grain)
+    low = _lowest(plan, Fraction(free.quantile), sums // households, used, grain)
     day = [Fraction(int(column), days) for column in public.sum(axis=0)]
     mean_low, mean_day = sum(low) / len(low), sum(day) / len(day)
     slope, blend = Fraction(free.slope), Fraction(free.blend)
@@ -108,7 +108,7 @@ def known_from(plan: Plan, sums: Integers, used: Integers, *, households: int) -
     return Known(reference=tuple(shaped * days), fill=tuple(fill))
 
 
-def _lowest(plan: Plan, means: Integers, used: Integers, grain: int) -> list[Fraction]:
+def _lowest(plan: Plan, quantile: Fraction, means: Integers, used: Integers, grain: int) -> list[Fraction]:
     """Minus a low order statistic of the mean variations in each slot of a day, rounded to the grain."""
     slots, found = plan.grid.slots // plan.basis.days, []
     for slot in range(slots):
@@ -120,6 +120,6 @@ def _lowest(plan: Plan, means: Integers, used: Integers, grain: int) -> list[Fra
                 f"{slot} has {len(values)}.",
                 hint="Give a longer history, or leave free out of the plan.",
             )
-        least = int(values[int(Fraction(plan.free.quantile) * len(values))]) if plan.free else 0
+        least = int(values[int(quantile * len(values))])
         found.append(Fraction(-grain * round(Fraction(least, grain))))
     return found
