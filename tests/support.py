@@ -1,4 +1,4 @@
-"""What several tests need: small panels, neighbours, exact mass functions."""
+"""What several tests need: small panels, neighbours, exact laws of whole transcripts."""
 
 import itertools
 
@@ -9,6 +9,7 @@ from diurnal import Basis, Budget, Curator, Ellipsoid, Grid, Panel, Plan
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
 from diurnal.readings.stage import Stage
+from diurnal.study.audit import laws
 
 ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
 """A budget that never refuses, for tests of something else."""
@@ -73,46 +74,37 @@ def numerators(rows) -> list:
     return [row.numerator for row in rows]
 
 
-# Exact mass functions, written apart from the samplers they judge. All are logarithms, not normalised.
-
-
-def log_laplace(v, scale):
-    return -np.abs(np.asarray(v)).sum(axis=-1) / float(scale)
-
-
-def log_gaussian(v, scale):
-    return -(np.asarray(v) ** 2).sum(axis=-1) / (2 * float(scale) ** 2)
-
-
-def log_cube(v, ranges, rate):
-    """K(v) is the largest over s of the least r with |v_s| <= floor(r * ranges_s / widest)."""
-    sizes, widths, widest = np.abs(np.asarray(v, dtype=np.int64)), np.array(ranges), max(ranges)
-    levels = -(-sizes * widest // np.maximum(widths, 1)).astype(float)
-    levels[:, widths == 0] = np.where(sizes[:, widths == 0] == 0, 0, np.inf)
-    return -float(rate) * levels.max(axis=1)
-
-
-def log_l2(v, rate):
-    return -float(rate) * np.sqrt((np.asarray(v) ** 2).sum(axis=-1))
-
-
 def grid_points(dimension, reach):
     """Every integer vector with components up to `reach`."""
     return np.array(list(itertools.product(range(-reach, reach + 1), repeat=dimension)))
 
 
-def log_mass(mechanism, v):
-    """The logarithm of a mechanism's noise mass at vectors in units of 1/multiplier."""
-    if mechanism.name == "laplace":
-        return log_laplace(v, mechanism.scale)
-    if mechanism.name == "gaussian":
-        return log_gaussian(v, mechanism.scale)
-    if mechanism.name == "cube":
-        return log_cube(v, mechanism.sensitivity.ranges, mechanism.rate)
-    if mechanism.name == "blocks" or mechanism.basis.noise == "l2-norm":
-        return log_l2(v, mechanism.rate)
-    scale = 1 / mechanism.rate
-    return log_laplace(v, scale) if mechanism.basis.noise == "laplace" else log_gaussian(v, scale)
+def laws_of(pattern, cycle, moves, reach):
+    """The exact laws of a transcript and of the same moved by `moves` (cycles x slots), at transcripts in a window.
+
+    P(y) = sum over v_z of m_z(v_z) prod_k m_w(y_k - v_z), with exact masses m_z and m_w, summed over all v_z of
+    any weight (the rest is below e^-15 of the largest).
+    """
+    slots = moves.shape[1]
+    hidden = grid_points(slots, 60 if slots == 1 else 24)
+    seen = grid_points(slots, reach)
+    weights = np.exp(laws.log_mass(pattern, hidden))
+
+    def factors(shift):
+        differences = (seen[:, None, :] - shift - hidden[None, :, :]).reshape(-1, slots)
+        return np.exp(laws.log_mass(cycle, differences)).reshape(len(seen), len(hidden))
+
+    letters = "abcd"[: len(moves)]
+    rule = ",".join(f"{letter}z" for letter in letters) + f",z->{letters}"
+    ours = np.einsum(rule, *([factors(np.zeros(slots))] * len(moves)), weights, optimize=True)
+    theirs = np.einsum(rule, *(factors(move) for move in moves), weights, optimize=True)
+    return ours, theirs
+
+
+def worst_log_ratio(pattern, cycle, moves, reach):
+    """The largest |log P(y)/P'(y)| over transcripts in a window."""
+    ours, theirs = laws_of(pattern, cycle, moves, reach)
+    return float(np.abs(np.log(ours) - np.log(theirs)).max())
 
 
 def staged(form, part):

@@ -12,6 +12,7 @@ import support
 from diurnal import Basis, Ellipsoid, Plan, Sum, Weighted
 from diurnal.errors import LimitError, PlanError
 from diurnal.promise.mechanisms import Blocks
+from diurnal.study.audit import laws
 
 TOP = 2
 SLACK = 1e-9
@@ -47,7 +48,7 @@ def worst(layer, slots, top):
         moves = np.unique((vectors[:, None] - vectors[None]).reshape(-1, layer.dimension), axis=0)
         longest = max(sum(int(v) ** 2 for v in move) for move in moves)
         most = max(most, float(longest * layer.rate**2 / layer.loss.epsilon**2))
-        law = support.log_mass(layer, window[:, None] - vectors)
+        law = laws.log_mass(layer, window[:, None] - vectors)
         ratio = max(ratio, float((law.max(axis=1) - law.min(axis=1)).max() / layer.loss.epsilon))
     return most**0.5, ratio
 
@@ -125,7 +126,7 @@ def test_readings_that_answer_to_reports_change_nothing(ours, theirs):
     """
     layer = mechanism(2, 2, Ellipsoid(radius=1))
     points = support.grid_points(2, 12)
-    mass = np.exp(support.log_mass(layer, points))
+    mass = np.exp(laws.log_mass(layer, points))
 
     def law(reactions):
         """P(y) for y from -4 to 4, by running through every noise vector."""

@@ -14,6 +14,7 @@ import support
 from diurnal import Basis, Body, Ellipsoid, Histogram, Plan, Share, Sum, Weighted
 from diurnal.promise.mechanisms import BasisMechanism
 from diurnal.study import paper
+from diurnal.study.audit import laws
 
 TOP = 2
 SLACK = 1e-7
@@ -64,34 +65,6 @@ def shifted_populations(draw, slots, cycles):
     return readings, moved, present
 
 
-def laws(pattern, cycle, moves, reach):
-    """The exact laws of a transcript and of the same moved by `moves` (cycles x slots), at transcripts in a window.
-
-    P(y) = sum over v_z of m_z(v_z) prod_k m_w(y_k - v_z), with exact masses m_z and m_w, summed over all v_z of
-    any weight (the rest is below e^-15 of the largest).
-    """
-    slots = moves.shape[1]
-    hidden = support.grid_points(slots, 60 if slots == 1 else 24)
-    seen = support.grid_points(slots, reach)
-    weights = np.exp(support.log_mass(pattern, hidden))
-
-    def factors(shift):
-        differences = (seen[:, None, :] - shift - hidden[None, :, :]).reshape(-1, slots)
-        return np.exp(support.log_mass(cycle, differences)).reshape(len(seen), len(hidden))
-
-    letters = "abcd"[: len(moves)]
-    rule = ",".join(f"{letter}z" for letter in letters) + f",z->{letters}"
-    ours = np.einsum(rule, *([factors(np.zeros(slots))] * len(moves)), weights, optimize=True)
-    theirs = np.einsum(rule, *(factors(move) for move in moves), weights, optimize=True)
-    return ours, theirs
-
-
-def worst_log_ratio(pattern, cycle, moves, reach):
-    """The largest |log P(y)/P'(y)| over transcripts in a window."""
-    ours, theirs = laws(pattern, cycle, moves, reach)
-    return float(np.abs(np.log(ours) - np.log(theirs)).max())
-
-
 @pytest.mark.usefixtures("silence")
 @pytest.mark.parametrize("mechanism", ["laplace", "cube"])
 @given(data=st.data())
@@ -112,7 +85,7 @@ def _norm_loss(layer, move):
     if layer.name == "laplace":
         return float(np.abs(move).sum() / float(layer.scale))
     exact = [[round(layer.multiplier * v) for v in move]]
-    return -float(support.log_cube(exact, layer.sensitivity.ranges, layer.rate)[0])
+    return -float(laws.log_cube(exact, layer.sensitivity.ranges, layer.rate)[0])
 
 
 @pytest.mark.usefixtures("silence")
@@ -128,7 +101,7 @@ def test_strong_neighbours_in_the_pattern_stay_within_epsilon(mechanism, slots, 
     query = Weighted([weight, 1])
     plan = tiny_plan(slots, "strong", mechanism, variation_bound=1, query=query)
     ours, theirs = (run(plan, support.small_panel(x, present=present, slots=slots)) for x in (readings, moved))
-    worst = worst_log_ratio(
+    worst = support.worst_log_ratio(
         plan.pattern_layer(weight), plan.cycle_layer(weight), theirs - ours, 9 if slots == 1 else 4
     )
     assert worst <= 1 + SLACK
@@ -149,7 +122,7 @@ def test_strong_neighbours_in_one_cycle_stay_within_epsilon(mechanism, slots, da
     moved[cycle * slots : (cycle + 1) * slots, 0] = new
     plan = tiny_plan(slots, "strong", mechanism, variation_bound=data.draw(st.sampled_from([None, 1])))
     ours, theirs = (run(plan, support.small_panel(x, present=present, slots=slots)) for x in (readings, moved))
-    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9 if slots == 1 else 4)
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9 if slots == 1 else 4)
     assert worst <= 1 + SLACK
 
 
@@ -168,7 +141,7 @@ def test_a_history_cycle_stays_within_its_bound(mechanism, data):
     plan = tiny_plan(slots, "strong", mechanism, variation_bound=bound, body=Body(high=high))
     panels = [support.small_panel(x, present=present, slots=slots) for x in (readings, moved)]
     ours, theirs = (run(plan, panel) for panel in panels)
-    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
     history = plan.guarantee().history
     touched = sum(_touched(k, (readings, moved), present, bound) for k in range(2, 2 + cycles))
     assert worst <= float(history.base.epsilon + touched * history.each.epsilon) + SLACK
@@ -193,7 +166,7 @@ def test_the_history_bound_needs_both_of_its_terms():
     high = low.copy()
     high[0, 0] = 0
     ours, theirs = (run(plan, support.small_panel(x, slots=1)) for x in (low, high))
-    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
     assert 0.1 < worst <= float(plan.guarantee().history.base.epsilon) + SLACK
 
 
@@ -210,7 +183,7 @@ def test_a_history_cycle_stays_within_its_bound_when_caps_shrink_vectors(body, d
     plan = tiny_plan(slots, "strong", "laplace", body=Body(high=TOP, **{body: 2}))
     panels = [support.small_panel(x, present=present, slots=slots) for x in (readings, moved)]
     ours, theirs = (run(plan, panel) for panel in panels)
-    worst = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 4)
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 4)
     history = plan.guarantee().history
     touched = sum(not present[2 * k : 2 * k + 2, 0].all() for k in (2, 3))
     assert worst <= float(history.base.epsilon + touched * history.each.epsilon) + SLACK
@@ -319,7 +292,7 @@ def test_strong_gaussian_layers_keep_their_concentrated_loss(data):
     ours = run(plan, support.small_panel(readings, present=present, slots=slots))
     for other, rho in promises:
         theirs = run(plan, support.small_panel(other, present=present, slots=slots))
-        p, q = laws(pattern, cycle, theirs - ours, 20)
+        p, q = support.laws_of(pattern, cycle, theirs - ours, 20)
         p, q = p / p.sum(), q / q.sum()
         for order in (2, 4):
             seen = p > 1e-60
@@ -338,7 +311,7 @@ def test_totals_that_are_multiplied_keep_their_promise():
     ours, theirs = (run(plan, support.small_panel(x, slots=3)) for x in (low, high))
     points = support.grid_points(3, 8)
     move = ((theirs - ours)[0] * layer.multiplier).round().astype(int)
-    ratio = support.log_mass(layer, points) - support.log_mass(layer, points - move)
+    ratio = laws.log_mass(layer, points) - laws.log_mass(layer, points - move)
     assert np.abs(ratio).max() == pytest.approx(4, rel=1e-6)
 
 
@@ -350,8 +323,8 @@ def test_the_enumeration_is_sharp():
     high[:, 0] = TOP
     ours, theirs = (run(plan, support.small_panel(x, slots=1)) for x in (low, high))
     halved = plan.with_(epsilon="2", cycle_epsilon="2")
-    promised = worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
-    broken = worst_log_ratio(halved.pattern_layer(), halved.cycle_layer(), theirs - ours, 9)
+    promised = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    broken = support.worst_log_ratio(halved.pattern_layer(), halved.cycle_layer(), theirs - ours, 9)
     assert 0.9 < promised <= 1 + SLACK
     assert broken > 1.5
 
@@ -388,7 +361,7 @@ def test_gaussian_layers_keep_their_concentrated_loss(data):
     move = (theirs - ours)[0]
     layer = plan.pattern_layer()
     points = np.arange(-400, 401)[:, None]
-    p, q = (support.log_mass(layer, points - shift) for shift in (0, move))
+    p, q = (laws.log_mass(layer, points - shift) for shift in (0, move))
     total = np.log(np.exp(p).sum())
     for order in (1.5, 2, 4, 16):
         divergence = np.log(np.exp(order * (p - total) + (1 - order) * (q - total)).sum()) / (order - 1)
@@ -424,4 +397,4 @@ def test_corollary_1_as_printed_exceeds_its_claim_and_the_repair_does_not():
     zero = np.zeros((3, 1), dtype=int)
     moves = paper.two_layers(moved, zero[0], zero) - paper.two_layers(readings, zero[0], zero)
     plan = tiny_plan(1, "strong", "laplace", history=1)
-    assert worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), moves[:, None], 9) <= epsilon + SLACK
+    assert support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), moves[:, None], 9) <= epsilon + SLACK

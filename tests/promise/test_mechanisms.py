@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import support
 from diurnal import Basis, Body, Ellipsoid
 from diurnal.errors import LimitError, PlanError
 from diurnal.promise.body import counting_sensitivity
 from diurnal.promise.mechanisms import BasisMechanism, Blocks, Cube, Gaussian, Laplace
+from diurnal.study.audit import laws
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
 BODY = Body(high=300)
@@ -80,7 +80,7 @@ def loss_of_move(mechanism, move):
     if mechanism.name == "gaussian":
         return float(sum(v * v for v in moved) / (2 * mechanism.scale**2))
     if mechanism.name == "cube":
-        return -float(support.log_cube([moved], mechanism.sensitivity.ranges, mechanism.rate)[0])
+        return -float(laws.log_cube([moved], mechanism.sensitivity.ranges, mechanism.rate)[0])
     length = math.sqrt(sum(v * v for v in moved)) * float(mechanism.rate)
     if mechanism.name == "blocks":
         return length

@@ -13,31 +13,32 @@ from scipy import stats
 import support
 from diurnal.errors import LimitError
 from diurnal.promise import noise
+from diurnal.study.audit import laws
 
 DRAWS = 6000
 ACCEPT, REJECT = 1e-5, 1e-9
 
 SAMPLERS = {
-    "laplace": (2, lambda f: lambda: noise.laplace(2, Fraction(3) * f), lambda v: support.log_laplace(v, 3)),
-    "gaussian": (2, lambda f: lambda: noise.gaussian(2, Fraction(2) * f), lambda v: support.log_gaussian(v, 2)),
-    "cube": (2, lambda f: lambda: noise.cube([4, 4], 1 / (2 * f)), lambda v: support.log_cube(v, [4, 4], 0.5)),
+    "laplace": (2, lambda f: lambda: noise.laplace(2, Fraction(3) * f), lambda v: laws.log_laplace(v, 3)),
+    "gaussian": (2, lambda f: lambda: noise.gaussian(2, Fraction(2) * f), lambda v: laws.log_gaussian(v, 2)),
+    "cube": (2, lambda f: lambda: noise.cube([4, 4], 1 / (2 * f)), lambda v: laws.log_cube(v, [4, 4], 0.5)),
     "cube of a rate that is no whole number": (
         2,
         lambda f: lambda: noise.cube([5, 5], Fraction(3, 7) / f),
-        lambda v: support.log_cube(v, [5, 5], 3 / 7),
+        lambda v: laws.log_cube(v, [5, 5], 3 / 7),
     ),
     "cube of unequal ranges": (
         3,
         lambda f: lambda: noise.cube([4, 2, 0], 1 / (2 * f)),
-        lambda v: support.log_cube(v, [4, 2, 0], 0.5),
+        lambda v: laws.log_cube(v, [4, 2, 0], 0.5),
     ),
     "cube of a range raised for its sampler": (
         3,
         lambda f: lambda: noise.cube([8, 1, 1], 1 / f),
-        lambda v: support.log_cube(v, [24, 6, 4], 1),
+        lambda v: laws.log_cube(v, [24, 6, 4], 1),
     ),
-    "l2-norm": (2, lambda f: lambda: noise.l2_norm(2, 1 / (2 * f)), lambda v: support.log_l2(v, 0.5)),
-    "l2-norm in three": (3, lambda f: lambda: noise.l2_norm(3, 1 / f), lambda v: support.log_l2(v, 1)),
+    "l2-norm": (2, lambda f: lambda: noise.l2_norm(2, 1 / (2 * f)), lambda v: laws.log_l2(v, 0.5)),
+    "l2-norm in three": (3, lambda f: lambda: noise.l2_norm(3, 1 / f), lambda v: laws.log_l2(v, 1)),
 }
 
 

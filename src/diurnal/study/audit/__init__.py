@@ -1,0 +1,1 @@
+"""Audit: measure the privacy instead of believing it."""

@@ -1,0 +1,215 @@
+"""An audit: everything that can be tried against a plan's promise, and what came of it.
+
+    result = audit(plan)              # half a minute
+    result = audit(plan, deep=True)   # some minutes: sharper bounds
+    print(result)
+
+An audit can find a promise broken. It cannot prove that one is kept: that is what docs/theory.md is for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from diurnal.errors import PlanError
+from diurnal.exact import text
+from diurnal.picture import Pictured
+from diurnal.planning.plan import Plan
+from diurnal.readings.progress import Progress
+from diurnal.study.audit import measured
+from diurnal.study.audit.canary import Canary, canaries, to_audit
+from diurnal.study.audit.exact import Exact, worst_cases
+from diurnal.study.audit.facts import Fact, facts
+from diurnal.study.audit.life import Life, Transcripts, live
+from diurnal.study.audit.measured import ALPHA, WHAT, Bound
+from diurnal.study.audit.refusals import refusals
+
+VERSION = 1
+CYCLES = 2
+"""How many cycles a transcript has."""
+BATCH = 250
+"""How many copies of a canary one curator has."""
+TRIES = 200
+"""How many households at random are held against each other in closed form."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much is tried."""
+
+    copies: int
+    """Transcripts of each of the worst canaries, in each of its data sets."""
+    eventful: int
+    """Transcripts of every canary in a life with restarts and late readings, at least."""
+
+
+QUICK = Effort(copies=300, eventful=90)
+DEEP = Effort(copies=6000, eventful=600)
+SHORT = 48
+"""Cycles of fewer slots take less time, and a deep audit makes as many transcripts more, up to six times."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Pictured):
+    """What was tried against a plan's promise, and what came of it."""
+
+    plan: Plan
+    """The plan that was audited."""
+    tried: Plan
+    """The plan as canaries were put through it."""
+    exact: tuple[Exact, ...]
+    """The worst cases in closed form."""
+    bounds: tuple[Bound, ...]
+    """Lower bounds for epsilon, from transcripts of the shipped curator."""
+    facts: tuple[Fact, ...]
+    """What must hold without exception."""
+    transcripts: int
+    """How many transcripts were made."""
+
+    @property
+    def breaches(self) -> list[str]:
+        """What breaks the promise, in sentences; empty if nothing was found."""
+        said = [f"Does not hold: {fact.name}. {fact.says}" for fact in self.facts if not fact.held]
+        said += [
+            f"In closed form, a change of {WHAT[each.change]} can cost {number(each.worst)}, and "
+            f"{number(each.promised)} is promised."
+            for each in self.exact
+            if not each.kept
+        ]
+        return said + [
+            f"Measured, a change of {WHAT[each.change]} costs at least {number(each.found)}, and "
+            f"{number(each.promised)} is promised ({each.canary}; {each.statistic})."
+            for each in self.bounds
+            if not each.kept
+        ]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found that breaks the promise."""
+        return not self.breaches
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        if self.passed:
+            return (
+                f"Nothing was found that breaks the promise, in {self.transcripts:,} transcripts. That is no "
+                "proof: an audit can find a promise broken, and cannot show that it is kept."
+            )
+        return f"The promise is broken: {len(self.breaches)} finding(s)."
+
+    def sharpest(self, change: str) -> Bound:
+        """The largest lower bound found for a change; of equal ones that from the most transcripts."""
+        return max(
+            (each for each in self.bounds if each.change == change),
+            key=lambda each: (each.found, each.counts.trials),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Versioned plain data."""
+        return {
+            "diurnal_audit": VERSION,
+            "plan": self.plan.hash,
+            "promise": self.plan.guarantee().to_json(),
+            "tried": self.tried.hash,
+            "transcripts": self.transcripts,
+            "confidence": 1 - ALPHA,
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "breaches": self.breaches,
+            "exact": [each.to_json() for each in self.exact],
+            "bounds": [each.to_json() for each in self.bounds],
+            "facts": [each.to_json() for each in self.facts],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"Plan {self.plan.hash[:12]}, level {self.plan.level}, epsilon {text(self.plan.eps_z)}", ""]
+        lines.append(f"{'a change of':28}{'promised':>10}{'closed form':>14}{'measured, at least':>21}")
+        for each in self.exact:
+            found = self.sharpest(each.change).found
+            lines.append(
+                f"{WHAT[each.change]:28}{number(each.promised):>10}{number(each.worst):>14}{number(found):>21}"
+            )
+        lines += ["", *(f"{'held  ' if fact.held else 'BROKEN'}  {fact.name}" for fact in self.facts)]
+        return "\n".join([*lines, "", self.verdict, *self.breaches])
+
+
+def audit(plan: Plan, *, deep: bool = False, effort: Effort | None = None, seed: int = 1) -> Audit:
+    """Try to break a plan's promise: in closed form, on transcripts of the shipped curator, and by what it refuses.
+
+    Args:
+        plan: With its mechanisms chosen.
+        deep: Whether to take minutes instead of half a minute, for sharper bounds.
+        effort: How much is tried, if neither will do.
+        seed: For households at random. The noise of transcripts is the curator's own, and has no seed.
+
+    Raises:
+        PlanError: A mechanism is still to be chosen.
+    """
+    if "auto" in (plan.mechanism, plan.cycle_mechanism if plan.level == "strong" else ""):
+        raise PlanError(
+            "The plan's mechanism is still to be chosen, and what is not decided cannot be audited.",
+            hint="Take dn.choose(plan, shape); or audit the plan of a started stream.",
+        )
+    tried = to_audit(plan)
+    every = canaries(tried, CYCLES)
+    main = [canary for canary in every if canary.main]
+    chosen = _effort(tried, every, deep=deep) if effort is None else effort
+    transcripts = 2 * (chosen.eventful * len(every) + chosen.copies * len(main))
+    with Progress("Transcripts", transcripts) as bar:
+        closed = worst_cases(tried, tries=TRIES, rng=np.random.default_rng(seed))
+        life = live(tried, every, copies=chosen.eventful, cycles=CYCLES, eventful=True)
+        bar.advance(2 * chosen.eventful * len(every))
+        held = facts(tried, every, life)
+        held += refusals(tried.with_(minimum_group=plan.minimum_group, query=plan.query, groups=None))
+        alone = []
+        for canary, pair in zip(main, _many(tried, main, chosen.copies, bar), strict=True):
+            held.append(measured.width(tried, canary, pair, CYCLES))
+            alone.append(measured.inside(tried, canary, pair, CYCLES))
+    return Audit(
+        plan=plan,
+        tried=tried,
+        exact=tuple(closed),
+        bounds=tuple(measured.bounds(tried, measured.outside(every, life), alone)),
+        facts=tuple(held),
+        transcripts=transcripts,
+    )
+
+
+def _many(plan: Plan, main: list[Canary], copies: int, bar: Progress) -> Iterator[tuple[Transcripts, Transcripts]]:
+    """Many transcripts of the worst canaries, from as many curators as it takes."""
+    lives: list[Life] = []
+    for begin in range(0, copies, BATCH):
+        size = min(BATCH, copies - begin)
+        lives.append(live(plan, main, copies=size, cycles=CYCLES, eventful=False))
+        bar.advance(2 * size * len(main))
+    for place in range(len(main)):
+        sides = [_together([life.transcripts[place][side] for life in lives]) for side in (0, 1)]
+        yield sides[0], sides[1]
+
+
+def _together(parts: list[Transcripts]) -> Transcripts:
+    def stacked(name: str) -> Any:
+        each = [getattr(part, name) for part in parts]
+        return None if each[0] is None else np.concatenate(each)
+
+    return replace(parts[0], **{name: stacked(name) for name in ("values", "profile", "hidden")})
+
+
+def _effort(plan: Plan, every: list[Canary], *, deep: bool) -> Effort:
+    """As much as a promise of this size asks for: no bound exceeds the logarithm of the number of transcripts."""
+    chosen = DEEP if deep else QUICK
+    largest = max(measured.promised(plan, canary.change) for canary in every if canary.change != "history")
+    wanted = math.ceil(25 * math.exp(min(largest, 10)))
+    times = max(1, min(6, SHORT // plan.grid.slots)) if deep else 1
+    return Effort(copies=times * chosen.copies, eventful=max(chosen.eventful, min(DEEP.eventful, wanted)))
+
+
+def number(value: float) -> str:
+    """An epsilon with three digits; one without end is everything."""
+    return f"{value:.3g}" if math.isfinite(value) else "everything"

@@ -1,0 +1,286 @@
+"""Exact: how far apart neighbours can be, worked out instead of sampled.
+
+What a household adds to the totals is asked of the same kernels and mechanisms that the curator uses; how far a
+move of the totals puts the laws of two transcripts apart follows from the law of the noise (`laws`). Households of
+every awkward kind, and many at random, are held against each other; the worst pair is compared with the promise.
+
+- A change of the periodic component moves the pattern's totals and *nothing else*: variations are the same, bit for
+  bit, in every cycle. So its loss is the same on every horizon.
+- A change of one cycle moves that cycle's totals alone.
+- A change of one cycle of the history moves profiles: the pattern's totals, and every reported cycle's by the same
+  move back, but for readings that are clipped or missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from diurnal.planning.plan import Plan
+from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms.base import SlotMechanism
+from diurnal.promise.query import CountingQuery
+from diurnal.readings import kernels
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.kernels import Atoms
+from diurnal.study.audit import laws
+from diurnal.study.audit.canary import Change
+
+SLACK = 1e-9
+"""What floats may add to a loss that is exact."""
+
+Random = np.random.Generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """The worst loss among pairs of neighbours, in closed form."""
+
+    change: Change
+    """In what they differ."""
+    promised: float
+    """The epsilon that is promised for such a change."""
+    worst: float
+    """The largest found; infinite where something is told without noise."""
+    pairs: int
+    """Of so many pairs."""
+    cycles: str
+    """Over how many reported cycles."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether none is above the promise."""
+        return self.worst <= self.promised * (1 + SLACK)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; an infinite loss is None."""
+        worst = self.worst if np.isfinite(self.worst) else None
+        return {**vars(self), "worst": worst, "kept": self.kept}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contribution:
+    """What households add to the totals, each by itself; a column a household."""
+
+    pattern: Integers | None
+    """To the pattern's, a row a component; None at level `cycle`."""
+    cycles: Integers
+    """To each reported cycle's: by cycle, component and household."""
+    clipped: Marks
+    """Whether a reading of a cycle is clipped, missing or without a profile: by cycle and household."""
+
+
+def contribution(plan: Plan, readings: Integers, present: Marks, *, weight: int) -> Contribution:
+    """What households add, by the curator's own kernels and the plan's own mechanisms.
+
+    Args:
+        plan: The plan.
+        readings: By step, from the history's first, and household.
+        present: Where there is a reading.
+        weight: What each weighs.
+    """
+    slots, begin = plan.grid.slots, plan.history * plan.grid.slots
+    if plan.level == "cycle":
+        cycles = _counts(plan, readings, present)
+        return Contribution(pattern=None, cycles=cycles, clipped=np.zeros((len(cycles), readings.shape[1]), bool))
+    profile, known = kernels.profiles(
+        readings[:begin],
+        present[:begin],
+        slots=slots,
+        min_readings=plan.k_min,
+        statistic=plan.statistic,
+    )
+    pattern, cycle = plan.pattern_layer(abs(weight)), plan.cycle_layer(abs(weight))
+    assert pattern is not None
+    stand_in = np.where(known, profile, plan.default_reading)
+    later = readings[begin:].reshape(-1, slots, readings.shape[1])
+    used = present[begin:].reshape(later.shape) & known
+    bound = plan.clip if isinstance(cycle, SlotMechanism) else None
+    moves = _moves(later, used, profile, known, bound)
+    if cycle is not None and not isinstance(cycle, SlotMechanism):
+        moves = np.stack([cycle.contribute(each) for each in moves])
+    untouched = used if plan.clip is None else used & (np.abs(later - profile) <= plan.clip)
+    clipped = np.asarray(~untouched.all(axis=1))
+    return Contribution(pattern=weight * pattern.contribute(stand_in), cycles=weight * moves, clipped=clipped)
+
+
+def worst_cases(plan: Plan, *, tries: int, rng: Random) -> list[Exact]:
+    """The worst pair of neighbours for each promise of a plan, as `canary.to_audit` makes it.
+
+    Args:
+        plan: The plan.
+        tries: How many households at random.
+        rng: For these.
+    """
+    found = []
+    if plan.level != "cycle":
+        found.append(_pattern(plan, tries, rng))
+    if plan.level != "pattern":
+        found.append(_cycle(plan, tries, rng))
+    if plan.level == "strong" and plan.guarantee().history is not None:
+        found.append(_history(plan, tries, rng))
+    return found
+
+
+def _pattern(plan: Plan, tries: int, rng: Random) -> Exact:
+    """Any two profiles, with any one's variations: contributions in pairs, and that variations stay as they are."""
+    layer, weight = plan.pattern_layer(_weight(plan)), _weight(plan)
+    assert layer is not None
+    profiles = _vectors(plan, layer, tries, rng)
+    contributions = weight * layer.contribute(profiles)
+    worst = _farthest(layer, contributions.T, plan) if _shifts_tell_nothing(plan, tries, rng) else np.inf
+    pairs = profiles.shape[1] * (profiles.shape[1] - 1) // 2
+    promised = plan.guarantee().numbers()["epsilon"]
+    return Exact(change="pattern", promised=float(promised), worst=worst, pairs=pairs, cycles="any number")
+
+
+def _shifts_tell_nothing(plan: Plan, tries: int, rng: Random) -> bool:
+    """Whether variations of households, gaps and all, are the same when a periodic shift is added to each."""
+    low, high = plan.domain
+    slots, rows = plan.grid.slots, plan.history + 3
+    present = rng.random((rows * slots, tries)) < 0.8
+    readings = rng.integers(low, high, size=present.shape, endpoint=True)
+    by_slot = readings.reshape(rows, slots, tries)
+    room = low - by_slot.min(axis=0), high - by_slot.max(axis=0)
+    shift = np.tile(rng.integers(room[0], room[1], endpoint=True), (rows, 1))
+    ours, theirs = (
+        contribution(plan, each, present, weight=_weight(plan)) for each in (readings, readings + shift)
+    )
+    return bool(np.array_equal(ours.cycles, theirs.cycles))
+
+
+def _cycle(plan: Plan, tries: int, rng: Random) -> Exact:
+    """Any two cycles of a household, whatever its profile: low, high, in between and at random."""
+    layer = plan.cycle_layer(_weight(plan))
+    assert layer is not None
+    days, (low, high) = _vectors(plan, layer, tries, rng), plan.domain
+    worst, pairs = 0.0, 0
+    middle = low + (high - low) // 2
+    usual = [low, middle, high] if plan.history else [middle]
+    for profile in usual:
+        history = np.full((plan.history * plan.grid.slots, days.shape[1]), profile, dtype=np.int64)
+        readings = np.concatenate([history, days])
+        everywhere = np.ones(readings.shape, dtype=bool)
+        moves = contribution(plan, readings, everywhere, weight=_weight(plan)).cycles[0]
+        worst = max(worst, _farthest(layer, moves.T, plan))
+        pairs += days.shape[1] * (days.shape[1] - 1) // 2
+    numbers = plan.guarantee().numbers()
+    promised = float(numbers["cycle_epsilon"])
+    return Exact(change="cycle", promised=promised, worst=worst, pairs=pairs, cycles="any one")
+
+
+def _history(plan: Plan, tries: int, rng: Random) -> Exact:
+    """One cycle of the history replaced: each pair's loss as a share of what is promised for its clipped cycles."""
+    low, high = plan.domain
+    slots, cycles, bound = plan.grid.slots, 5, plan.guarantee().history
+    assert bound is not None
+    delta = _delta(plan)
+    readings = rng.integers(low, high, size=((plan.history + cycles) * slots, tries), endpoint=True)
+    # Half of them hardly vary, so that nothing is clipped; and some readings of the others are missing.
+    quiet = np.arange(tries) % 2 == 0
+    readings[:, quiet] = np.tile(readings[:slots, quiet], (plan.history + cycles, 1))
+    present = (rng.random(readings.shape) < 0.9) | quiet
+    other = readings.copy()
+    other[:slots] = rng.integers(low, high, size=(slots, tries), endpoint=True)
+    ours, theirs = (contribution(plan, each, present, weight=_weight(plan)) for each in (readings, other))
+    assert ours.pattern is not None
+    assert theirs.pattern is not None
+    pattern, cycle = (theirs.pattern - ours.pattern).T, (theirs.cycles - ours.cycles).transpose(2, 0, 1)
+    share = 0.0
+    for i in range(tries):
+        touched = int((ours.clipped | theirs.clipped)[:, i].sum())
+        promised = bound.base
+        for _ in range(touched):
+            promised = promised + bound.each
+        loss = two_layers(plan, pattern[i], cycle[i])
+        share = max(share, loss / float(promised.at(delta)))
+    promised_most = float(bound.base.at(delta))
+    return Exact(
+        change="history",
+        promised=promised_most,
+        worst=share * promised_most,
+        pairs=tries,
+        cycles=f"{cycles}; as a share of what clipping costs",
+    )
+
+
+def two_layers(plan: Plan, pattern: Integers, cycles: Integers) -> float:
+    """A bound for the loss when both layers' totals move, slot by slot.
+
+    The pattern's noise may take up any part a of what moves in every cycle, the cycles' noise what is left: the
+    loss is the least over a of that of a and those of pattern + cycle - a. Tried are all of the moves, and none.
+
+    Args:
+        plan: With mechanisms that release slots.
+        pattern: How far the pattern's totals move.
+        cycles: How far each cycle's do, a row each.
+    """
+    layers = plan.pattern_layer(_weight(plan)), plan.cycle_layer(_weight(plan))
+    assert layers[0] is not None
+    assert layers[1] is not None
+    moves = pattern + cycles
+    delta = _delta(plan)
+    found = []
+    for part in np.unique(np.concatenate([moves, np.zeros_like(moves[:1])]), axis=0):
+        first = laws.distances(layers[0], part[None])[0]
+        rest = laws.distances(layers[1], moves - part).sum()
+        if laws.is_gaussian(layers[0]) == laws.is_gaussian(layers[1]):
+            found.append(laws.epsilon_at(layers[0], float(first + rest), delta))
+        else:
+            apart = laws.epsilon_at(layers[0], float(first), delta), laws.epsilon_at(layers[1], float(rest), delta)
+            found.append(sum(apart))
+    return min(found)
+
+
+def _farthest(layer: Mechanism, contributions: Integers, plan: Plan) -> float:
+    """The largest loss between any two of these contributions, a row each."""
+    far = max(float(laws.distances(layer, contributions - each).max()) for each in contributions)
+    return laws.epsilon_at(layer, far, _delta(plan))
+
+
+def _vectors(plan: Plan, layer: Mechanism, tries: int, rng: Random) -> Integers:
+    """Vectors of slots in the domain, a column each: its ends, one slot alone, every basis vector, at random."""
+    low, high = plan.domain
+    slots = plan.grid.slots
+    odd = np.arange(slots) % 2 == 1
+    signs = [np.zeros(slots, dtype=bool), np.ones(slots, dtype=bool), odd, ~odd]
+    signs += list(np.eye(slots, dtype=bool)[:: max(1, slots // 12)])
+    matrix = getattr(layer, "matrix", np.zeros((0, slots)))
+    signs += [side for row in matrix for side in (row > 0, row < 0)]
+    signs += list(rng.random((tries // 2, slots)) < 0.5)
+    corners = np.where(np.array(signs), high, low)
+    inside = rng.integers(low, high, size=(tries - tries // 2, slots), endpoint=True)
+    vectors: Integers = np.concatenate([corners, inside]).T.astype(np.int64)
+    return vectors
+
+
+def _moves(later: Integers, used: Marks, profile: Integers, known: Marks, bound: int | None) -> Integers:
+    """Each household's variations, by the kernel that the curator sums them with, every household an atom."""
+    n = later.shape[2]
+    alone = Atoms.of(np.arange(1, n + 1)[None])
+    steps = later.reshape(-1, n)
+    slots = np.tile(np.arange(later.shape[1]), len(later))
+    sums = kernels.variation_sums(steps, used.reshape(-1, n), profile, known, slots, alone, bound=bound)[0]
+    return sums.reshape(later.shape)
+
+
+def _counts(plan: Plan, readings: Integers, present: Marks) -> Integers:
+    """Which cells each household's readings are in, by cycle: components slot by slot, cell by cell."""
+    query, n = plan.query, readings.shape[1]
+    assert isinstance(query, CountingQuery)
+    alone = Atoms.of(np.arange(1, n + 1)[None])
+    counts = kernels.indicator_sums(readings, present, query.cells, alone, len(query.series))
+    return counts.reshape(-1, plan.grid.slots * len(query.series), n)
+
+
+def _weight(plan: Plan) -> int:
+    values: Sequence[int] = getattr(plan.query, "values", (1,))
+    return max(map(abs, values))
+
+
+def _delta(plan: Plan) -> Fraction | None:
+    return None if plan.delta is None else Fraction(plan.delta)

@@ -1,0 +1,152 @@
+"""Refusals: what a curator must not do, tried on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from diurnal.curator.curator import Curator
+from diurnal.errors import RefusedError
+from diurnal.planning.plan import Plan
+from diurnal.promise.budget import Budget
+from diurnal.promise.mechanisms import Basis
+from diurnal.promise.query import Share, Sum, Weighted
+from diurnal.readings.panel import Panel
+from diurnal.study.audit.facts import Fact
+
+PARTITION = "part"
+ROOMY = 10
+"""A budget of so many times what a plan costs, where something else is to be refused."""
+
+
+def refusals(plan: Plan) -> list[Fact]:
+    """What must be refused of a plan's kind, tried on the shipped curator; and that a known total is not reported.
+
+    Args:
+        plan: The plan, as `canary.to_audit` makes it, but with its own least number of households.
+    """
+    homes = _Homes(plan)
+    return [_fact(name, work) for name, work in _tries(homes)] + [_known_total(homes)]
+
+
+class _Homes:
+    """Made-up homes for a plan: twice as many as a group needs."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.least = max(2, plan.minimum_group)
+        self.plan = plan.with_(groups=None, query=Sum() if plan.level != "cycle" else plan.query)
+        n, slots = 2 * self.least, plan.grid.slots
+        low, high = plan.domain
+        k, s, i = np.indices((plan.history + 2, slots, n))
+        readings = low + (high - low) // 2 + (k + s + i) % 2 * min(1, (high - low) // 2)
+        small = ["few"] * (self.least - 1)
+        self.panel = Panel.from_array(
+            readings.reshape(-1, n),
+            grid=plan.grid,
+            households=[f"home {i}" for i in range(n)],
+            groups={PARTITION: [*small, *["many"] * (n - len(small))]},
+        )
+
+    def curator(self, times: int = ROOMY) -> Curator:
+        epsilon = max(self.plan.eps_z, self.plan.eps_w)
+        return Curator.in_memory(Budget(pattern=times * epsilon, strong=times * epsilon, delta=self.plan.delta))
+
+    def start(self, curator: Curator, plan: Plan, panel: Panel) -> Any:
+        return curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
+
+
+Try = tuple[str, Callable[[], object]]
+
+
+def _tries(homes: _Homes) -> Iterator[Try]:
+    plan, panel, start = homes.plan, homes.panel, homes.start
+    if plan.minimum_group > 1:
+        yield (
+            "a group of too few households",
+            lambda: start(homes.curator(), plan.with_(groups=PARTITION), panel),
+        )
+    yield "a plan that the budget does not cover", lambda: _beyond(homes)
+    if plan.level == "pattern" and plan.minimum_group > 1:
+        yield "two rosters that differ by one home", lambda: _rosters(homes)
+        weights = [1] * (panel.n_households - 1) + [2]
+        yield (
+            "weights that tell homes apart",
+            lambda: start(homes.curator(), plan.with_(query=Weighted(weights)), panel),
+        )
+    if plan.level != "cycle":
+        yield "a pattern plan and a strong one over the same homes", lambda: _levels(homes)
+        yield "a counting plan over homes whose pattern is hidden", lambda: _counting(homes)
+
+
+def _fact(name: str, work: Callable[[], object]) -> Fact:
+    try:
+        work()
+    except RefusedError as refusal:
+        return Fact(name=f"refused: {name}", held=True, says=f"Refused with {type(refusal).__name__}.")
+    return Fact(name=f"refused: {name}", held=False, says="It was not refused.")
+
+
+def _beyond(homes: _Homes) -> None:
+    curator = homes.curator(1)
+    homes.start(curator, homes.plan, homes.panel)
+    homes.start(curator, homes.plan.with_(epsilon=homes.plan.eps_z / 2), homes.panel)
+
+
+def _rosters(homes: _Homes) -> None:
+    curator = homes.curator()
+    homes.start(curator, homes.plan, homes.panel.without([homes.panel.households[0]]))
+    homes.start(curator, homes.plan, homes.panel)
+
+
+def _levels(homes: _Homes) -> None:
+    curator = homes.curator()
+    homes.start(curator, homes.plan, homes.panel)
+    if homes.plan.level == "strong":
+        bare = homes.plan.with_(
+            level="pattern",
+            variation_bound=None,
+            cycle_epsilon=None,
+            cycle_mechanism="auto",
+            basis=homes.plan.basis,
+        )
+    else:
+        bare = homes.plan.with_(level="strong", statistic="mean", free=None, cycle_mechanism="laplace")
+    homes.start(curator, bare, homes.panel)
+
+
+def _counting(homes: _Homes) -> None:
+    curator, plan = homes.curator(), homes.plan
+    homes.start(curator, plan, homes.panel)
+    counting = Plan(
+        query=Share(above=plan.domain[0]),
+        level="cycle",
+        epsilon=plan.eps_z,
+        domain=plan.domain,
+        grid=plan.grid,
+        channel=plan.channel,
+        mechanism="laplace",
+        default_reading=plan.default_reading,
+        basis=Basis(size=1),
+        minimum_group=plan.minimum_group,
+    )
+    homes.start(curator, counting, homes.panel)
+
+
+def _known_total(homes: _Homes) -> Fact:
+    """A step whose true total is public is never reported: it would give its slot's noise away (theory 4.4)."""
+    plan, slots = homes.plan, homes.plan.grid.slots
+    stream = homes.start(homes.curator(), plan, homes.panel)
+    later = homes.panel.after(plan.history)
+    known = later.steps.stop - slots
+    rows = stream.report(later.closing([known]))
+    shown = {row.step for row in rows} | {row.step for row in stream.report(later)}
+    return Fact(
+        name="refused: a report of a step whose total is public",
+        held=known not in shown,
+        says=f"It is on the calendar, and was {'reported' if known in shown else 'never reported'}.",
+    )
+
+
+__all__ = ["refusals"]

@@ -1,0 +1,326 @@
+"""Broken curators, each by patching the real one: the audit catches every one, and passes the real one.
+
+A mutant stands for a mistake that somebody could make in good faith. Cycles of few slots keep audits short; nothing
+in them depends on how many there are.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Plan
+from diurnal.curator import guard, layers, publishing, schema, spending, starting, stream, usage
+from diurnal.curator.stream import Stream
+from diurnal.promise import noise
+from diurnal.promise.body import Body as BodyClass
+from diurnal.promise.mechanisms import Mechanism
+from diurnal.readings import kernels
+from diurnal.study.audit.audit import Effort, audit
+
+EFFORT = Effort(copies=150, eventful=100)
+SLOTS = 4
+
+
+def plan(level="pattern", mechanism="laplace", **more):
+    fields = {
+        "query": Mean(),
+        "grid": Grid(slots=SLOTS),
+        "domain": (0, 1000),
+        "epsilon": "1",
+        "level": level,
+        "mechanism": mechanism,
+        "history": 5,
+        "body": Body(high=500),
+        "minimum_group": 3,
+    }
+    if level == "strong":
+        fields |= {"cycle_mechanism": mechanism, "variation_bound": 200}
+    return Plan(**{**fields, **more})
+
+
+PATTERN = plan()
+STRONG = plan("strong")
+BASIS = plan(mechanism="basis", basis=Basis(size=2), body=Ellipsoid(radius=500, reference=[300] * SLOTS))
+NET = plan(domain=(-500, 500), body=Body(low=-300, high=300), default_reading=0)
+ONE = plan("strong", history=1)
+
+
+def every_noise(monkeypatch, change):
+    """Replace each sampler by what a function makes of it."""
+    for name in ("laplace", "gaussian", "cube", "l2_norm"):
+        monkeypatch.setattr(noise, name, change(name, getattr(noise, name)))
+
+
+def shared_between_slots(monkeypatch):
+    every_noise(monkeypatch, lambda name, real: lambda *given: [real(*given)[0]] * len(real(*given)))
+
+
+def shared_between_groups(monkeypatch):
+    kept = {}
+    every_noise(monkeypatch, lambda name, real: lambda *given: kept.setdefault((name, str(given)), real(*given)))
+
+
+def none_in_one_slot(monkeypatch):
+    every_noise(monkeypatch, lambda name, real: lambda *given: [0, *real(*given)[1:]])
+
+
+def half_the_scale(monkeypatch):
+    def halved(name, real):
+        factor = Fraction(1, 2) if name in ("laplace", "gaussian") else 2
+        return lambda size, scale: real(size, scale * factor)
+
+    every_noise(monkeypatch, halved)
+
+
+def with_true_profiles(monkeypatch):
+    """What profiles are before noise, by the noisy one, as a careless curator would keep them."""
+    real, kept = Mechanism.release, {}
+
+    def release(self, totals):
+        noisy = real(self, totals)
+        kept[tuple(self.to_slots(noisy))] = [int(total) for total in totals]
+        return noisy
+
+    monkeypatch.setattr(Mechanism, "release", release)
+    return kept
+
+
+def redrawn_each_cycle(monkeypatch):
+    """The noisy profile is drawn anew in every cycle."""
+    kept, drawn, real = with_true_profiles(monkeypatch), {}, publishing.Publisher._values
+
+    def values(self, step, sums, cycle_noise):
+        made = list(real(self, step, sums, cycle_noise))
+        cycle, slot = divmod(step, SLOTS)
+        for place, group in enumerate(self._record.groups):
+            old = tuple(int(value) for value in group.noisy_profile)
+            fresh = drawn.setdefault(
+                (cycle, old), [a + b for a, b in zip(kept[old], self._layers[place].pattern.noise(), strict=True)]
+            )
+            made[place] += fresh[slot] - old[slot]
+        return tuple(made)
+
+    monkeypatch.setattr(publishing.Publisher, "_values", values)
+
+
+def redrawn_on_restart(monkeypatch):
+    """The noisy profile is not kept: a store that is opened makes it again from the true one."""
+    from diurnal.curator import records
+
+    kept, real = with_true_profiles(monkeypatch), records._group
+    scale = PATTERN.pattern_layer().scale
+
+    def group(*given):
+        found = real(*given)
+        true = kept[tuple(int(value) for value in found.noisy_profile)]
+        again = [Fraction(a + b) for a, b in zip(true, noise.laplace(SLOTS, scale), strict=True)]
+        kept[tuple(map(int, again))] = true
+        return records.replace(found, noisy_profile=tuple(again))
+
+    monkeypatch.setattr(records, "_group", group)
+
+
+def profile_not_clipped(monkeypatch):
+    monkeypatch.setattr(BodyClass, "project", lambda self, vectors: vectors)
+
+
+def other_mean(mean):
+    def mutate(monkeypatch):
+        real = kernels.profiles
+
+        def profiles(readings, present, *, slots, **more):
+            _, known = real(readings, present, slots=slots, **more)
+            cycles, marks = (each.reshape(-1, slots, readings.shape[1]) for each in (readings, present))
+            value = mean(np.where(marks, cycles, 0).sum(axis=0) / np.maximum(marks.sum(axis=0), 1))
+            return np.where(known, value, 0).astype(np.int64), known
+
+        monkeypatch.setattr(kernels, "profiles", profiles)
+
+    return mutate
+
+
+def on_variations(monkeypatch, change):
+    """Replace the kernel that sums variations, wherever it is used."""
+    real = kernels.variation_sums
+    for module in (kernels, usage):
+        monkeypatch.setattr(module, "variation_sums", change(real))
+
+
+def float_sums(monkeypatch):
+    """Sums in kilowatt hours, as floats."""
+
+    def change(real):
+        def sums(readings, present, profile, known, slots, atoms, *, bound=None):
+            _, used = real(readings, present, profile, known, slots, atoms, bound=bound)
+            marks = present[:, atoms.order] & known[slots]
+            now, usual = (np.where(marks, x, 0) / 1000 for x in (readings[:, atoms.order], profile[slots]))
+            added = [np.add.reduceat(each, atoms.starts, axis=1) for each in (now, usual)]
+            return 1000 * (added[0] - added[1]), used
+
+        return sums
+
+    on_variations(monkeypatch, change)
+
+
+def missing_dropped_from_the_sum(monkeypatch):
+    def change(real):
+        def sums(readings, present, profile, known, slots, atoms, *, bound=None):
+            return real(
+                np.where(present, readings, 0),
+                known[slots][:, np.argsort(atoms.order)],
+                profile,
+                known,
+                slots,
+                atoms,
+                bound=bound,
+            )
+
+        return sums
+
+    on_variations(monkeypatch, change)
+
+
+def roster_not_fixed(monkeypatch):
+    """Who is not heard of any more is taken out of the sum, profile and all."""
+
+    def change(real):
+        def sums(readings, present, profile, known, slots, atoms, *, bound=None):
+            gone = ~present.any(axis=0)
+            there = present | (gone & known[slots][:, np.argsort(atoms.order)])
+            return real(np.where(present, readings, 0), there, profile, known, slots, atoms, bound=bound)
+
+        return sums
+
+    on_variations(monkeypatch, change)
+
+
+def variations_not_clipped(monkeypatch):
+    on_variations(monkeypatch, lambda real: lambda *given, bound=None: real(*given))
+
+
+def default_without_history(monkeypatch):
+    real = kernels.profiles
+
+    def profiles(*given, **more):
+        profile, known = real(*given, **more)
+        return profile, np.ones_like(known)
+
+    monkeypatch.setattr(kernels, "profiles", profiles)
+
+
+def late_data_reported_again(monkeypatch):
+    real = stream.Stream._take
+
+    def take(self, record, panel, counts, *, close):
+        for table in (schema.rows, schema.used):
+            here = table.c.step.between(panel.steps.start, panel.steps.stop - 1)
+            self._store._connection.execute(table.delete().where(here))
+        return real(self, record, panel, counts, close=close)
+
+    monkeypatch.setattr(stream.Stream, "_take", take)
+
+
+def profile_published(monkeypatch):
+    """The noisy profile for whoever asks, in strong mode too."""
+    shown = property(lambda self: {group.name: list(group.noisy_profile) for group in self._record().groups})
+    monkeypatch.setattr(Stream, "noisy_profile", shown)
+
+
+def corollary_1_as_printed(monkeypatch):
+    """The first cycle is reported with the pattern's noise alone; later ones have noise of their own."""
+    monkeypatch.setattr(guard, "first_step", lambda record, others: 0)
+    real = publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        drawn = real(self, cycle)
+        return {name: (0,) * len(values) for name, values in drawn.items()} if cycle == 0 else drawn
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def without_projection(monkeypatch):
+    """What a basis drops goes out beside it."""
+    real = layers.released
+
+    def released(mechanisms, vectors, atoms, kept=None):
+        noisy = real(mechanisms, vectors, atoms, kept)
+        matrix = mechanisms[0].matrix / np.sqrt((mechanisms[0].matrix ** 2).sum(axis=1, keepdims=True))
+        dropped = vectors - matrix.T @ (matrix @ vectors)
+        rest = atoms.by_group(np.add.reduceat(dropped, atoms.starts, axis=1)).T
+        return [
+            [a + Fraction(round(b)) for a, b in zip(one, two, strict=True)]
+            for one, two in zip(noisy, rest.tolist(), strict=True)
+        ]
+
+    for module in (layers, starting, publishing):
+        monkeypatch.setattr(module, "released", released)
+
+
+def the_same_noise_in_every_cycle(monkeypatch):
+    kept, real = {}, publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        drawn = real(self, cycle)
+        return kept.setdefault((self._record.key, self._store.fact("id")), drawn)
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def switched_off(module, name):
+    return lambda monkeypatch: monkeypatch.setattr(module, name, lambda *given: None)
+
+
+def calendar_ignored(monkeypatch):
+    def reportable(record, steps, store):
+        return [step for step in steps if step >= record.first_step]
+
+    for module in (publishing, stream):
+        monkeypatch.setattr(module, "reportable", reportable)
+
+
+MUTANTS = {
+    # What is broken: how, in which plan, and what the audit must say.
+    "noise shared between slots": (shared_between_slots, PATTERN, "Measured"),
+    "noise shared between groups": (shared_between_groups, PATTERN, "Measured"),
+    "no noise in one slot": (none_in_one_slot, PATTERN, "Measured"),
+    "noise redrawn each cycle": (redrawn_each_cycle, PATTERN, "the noise of a slot never changes"),
+    "half the scale": (half_the_scale, PATTERN, "as wide as its law"),
+    "half the scale, strong": (half_the_scale, STRONG, "as wide as its law"),
+    "half the scale, basis": (half_the_scale, BASIS, "as wide as its law"),
+    "profile not clipped": (profile_not_clipped, PATTERN, "In closed form"),
+    "means rounded half to even": (other_mean(np.rint), PATTERN, "variations tell nothing"),
+    "means truncated": (other_mean(np.trunc), NET, "variations tell nothing"),
+    "float sums": (float_sums, PATTERN, "variations tell nothing"),
+    "profile redrawn on restart": (redrawn_on_restart, PATTERN, "the noise of a slot never changes"),
+    "late data reported again": (late_data_reported_again, PATTERN, "released once"),
+    "missing readings dropped from the sum": (missing_dropped_from_the_sum, PATTERN, "variations tell nothing"),
+    "a default for slots without history": (default_without_history, PATTERN, "variations tell nothing"),
+    "roster not fixed": (roster_not_fixed, PATTERN, "variations tell nothing"),
+    "atom guard off": (switched_off(guard, "_check_atoms"), PATTERN, "two rosters"),
+    "noisy profile published in strong mode": (profile_published, STRONG, "stays private"),
+    "basis without projection": (without_projection, BASIS, "Measured"),
+    "Corollary 1 as printed": (corollary_1_as_printed, ONE, "the history is not reported"),
+    "variations not clipped": (variations_not_clipped, STRONG, "In closed form"),
+    "the same noise in every cycle": (the_same_noise_in_every_cycle, STRONG, "Measured"),
+    "budget not checked": (switched_off(spending, "check_budget"), STRONG, "the budget does not cover"),
+    "pattern beside strong": (switched_off(guard, "check_overlap"), STRONG, "a pattern plan and a strong one"),
+    "calendar ignored": (calendar_ignored, STRONG, "whose total is public"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_audit_catches_a_broken_curator(name, monkeypatch):
+    """A curator that is broken in this one way does not pass, and the audit says in which."""
+    mutate, subject, why = MUTANTS[name]
+    mutate(monkeypatch)
+    result = audit(subject, effort=EFFORT)
+    assert not result.passed
+    assert any(why in said for said in result.breaches), result.breaches
+
+
+@pytest.mark.parametrize("subject", [PATTERN, STRONG, BASIS, NET, ONE])
+def test_the_real_curator_passes(subject):
+    """The curator that the mutants are made of passes, with each of their plans."""
+    result = audit(subject, effort=EFFORT)
+    assert result.passed, result.breaches
