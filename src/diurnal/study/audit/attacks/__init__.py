@@ -1,0 +1,21 @@
+"""Attacks with a person in mind: what somebody could learn about a home from what is published, as a number.
+
+population.py  Population: the homes, real or made up
+releases.py    what is attacked, drawn through the shipped curator
+streams.py     differencing, slot minimum, known totals
+rosters.py     leaving and joining, overlapping rosters, weights
+person.py      absence, profile
+membership.py  membership, as in Pyrgelis et al.
+scores.py      the attacker's statistic, and how sure a number is
+words.py       what each asks and what its number means
+run.py         all of them
+
+found = attacks(Population.town())
+print(found[0])
+"""
+
+from diurnal.study.audit.attacks.population import Population
+from diurnal.study.audit.attacks.result import Attack, Outcome, PrivateAttack
+from diurnal.study.audit.attacks.run import ATTACKS, attacks
+
+__all__ = ["ATTACKS", "Attack", "Outcome", "Population", "PrivateAttack", "attacks"]
