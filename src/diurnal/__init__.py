@@ -15,8 +15,9 @@ The way through the house, each room knowing only the ones before it:
                Curator, Stream, Report; watch_folder, watch_table
     show       tables, charts, the command line
                whatever can be drawn has .draw("file.svg")
-    study      beside the way: the paper as it is printed, reproduced, and compared with every rival
-               diurnal.study.paper, .reproduction.reproduce, .compare.compare, .curves.curves, .town.Town
+    study      beside the way: the paper as it is printed, reproduced, compared with every rival; promises audited
+               diurnal.study.paper, .reproduction.reproduce, .compare.compare, .curves.curves, .town.Town;
+               .audit.audit.audit, .audit.attacks.attacks
 
 Examples:
     >>> import diurnal as dn
@@ -37,6 +38,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import watch_folder, watch_table
+from diurnal.picture import hung_in as _hung_in
 from diurnal.planning.bounds import informed
 from diurnal.planning.free import Free
 from diurnal.planning.plan import Plan
@@ -66,10 +68,7 @@ from diurnal.readings.kept import open_panel, save_panel
 from diurnal.readings.panel import Panel, Shape
 from diurnal.readings.quality import Quality
 
-# These hang up how results are drawn.
-from diurnal.show import charts as _charts  # noqa: F401
-from diurnal.show import figures as _figures  # noqa: F401
-from diurnal.show import rivals as _rivals  # noqa: F401
+_hung_in(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
 
 __version__ = "0.1.0"
 

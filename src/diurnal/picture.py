@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,23 @@ Painter = Callable[[Any, str], bytes]
 FORMATS = ("svg", "png")
 
 _PAINTERS: dict[type, Mapping[str, Painter]] = {}
+_STUDIOS: list[str] = []
 
 
 def hang(kind: type, painters: Mapping[str, Painter]) -> None:
     """Say how results of a kind are drawn; the first of the charts is the one drawn unless another is named."""
     _PAINTERS[kind] = painters
+
+
+def hung_in(*modules: str) -> None:
+    """Say which modules hang painters up: they are imported when a picture is wanted, and not before."""
+    _STUDIOS.extend(modules)
+
+
+def _painters(kind: type) -> Mapping[str, Painter]:
+    while _STUDIOS:
+        importlib.import_module(_STUDIOS.pop())
+    return next(_PAINTERS[each] for each in kind.__mro__ if each in _PAINTERS)
 
 
 class Pictured:
@@ -52,7 +65,7 @@ class Pictured:
         """The drawing itself, as SVG or PNG."""
         if format not in FORMATS:
             raise InputError(f"Expected a picture as SVG or PNG, got {format!r}.", hint="For example 'check.svg'.")
-        painters = next(_PAINTERS[kind] for kind in type(self).__mro__ if kind in _PAINTERS)
+        painters = _painters(type(self))
         name = next(iter(painters)) if chart is None else chart
         if name not in painters:
             raise InputError(f"There is no chart {chart!r} of this.", hint=f"There are {', '.join(painters)}.")
