@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check docs bench power kill pictures browser clean
+.PHONY: help demo test check docs bench power kill audit pictures browser clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
+	@echo "make audit   every mechanism's promise, deeply tried; writes docs/audit-figures.md"
 	@echo "make pictures  the page and the command line as pictures; writes docs/images"
 
 demo: $(VENV)/core
@@ -38,6 +39,9 @@ power: $(VENV)/dev
 
 kill: $(VENV)/dev
 	$(BIN)/python -m benchmarks.kill
+
+audit: $(VENV)/dev
+	$(BIN)/python -m benchmarks.audit
 
 pictures: $(VENV)/dev browser
 	$(BIN)/python tools/pictures.py

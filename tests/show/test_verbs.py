@@ -72,7 +72,8 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
     names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
     assert {"demo", "import", "check", "plan", "start", "report", "watch", "export", "ledger"} <= set(names)
     later = ["report", "watch", "export", "drift", "status", "ledger", "backup", "raise-cap", "erase", "move-out"]
-    order = ["town", "import", "check", "plan", "start", *later, "stop", "fence", "demo", "reproduce", "compare"]
+    studies = ["demo", "reproduce", "compare", "audit"]
+    order = ["town", "import", "check", "plan", "start", *later, "stop", "fence", *studies]
     assert sorted(names) == sorted(order)
     monkeypatch.setenv("COLUMNS", "200")
     (town / "inbox").mkdir()
@@ -85,6 +86,8 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
             words += ["--homes", "40", "--days", "30"]
         if name == "compare":
             words += ["--draws", "2"]
+        if name == "audit":
+            words += ["--no-attacks"]
         run(*words[1:])
         if name == "check":
             given["DIGEST"] = digest()

@@ -21,13 +21,17 @@ from diurnal.show.files import write_whole
 
 STYLE = """
 :root{color-scheme:light}
-body{font:16px/1.5 "DejaVu Sans",Verdana,sans-serif;color:#1d2733;background:#fff;max-width:70rem;margin:2rem auto;
+body{font:1rem/1.5 "DejaVu Sans",Verdana,sans-serif;color:#1d2733;background:#fff;max-width:70rem;margin:2rem auto;
 padding:0 1rem}
 h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.2rem;margin-top:2.2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:.8rem 0}
 th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;border-bottom:1px solid #d5dae0}
-td:first-child{min-width:8.5rem}th{border-bottom:2px solid #8793a0}.n{text-align:right;white-space:nowrap}
-figure{margin:1.4rem 0}img{max-width:100%;height:auto}figcaption{font-size:.85rem;color:#55606c}
+td:first-child{min-width:8.5rem}th{border-bottom:2px solid #8793a0}.n{text-align:right}td.n{white-space:nowrap}
+p,li{overflow-wrap:anywhere}
+figure{margin:1.4rem 0;overflow-x:auto}img{max-width:100%;height:auto}figcaption{font-size:.85rem;color:#55606c}
+@media screen and (max-width:40rem){img{max-width:none;width:32rem}}
+@media print{html{font-size:10px}body{max-width:none;margin:0;padding:0}h2{margin-top:1.2rem}
+figure,tr{break-inside:avoid}figure{margin:.6rem 0}img{max-width:70%}}
 """
 
 

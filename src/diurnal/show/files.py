@@ -51,10 +51,15 @@ def check_target(path: Path, inputs: Iterable[str | Path] = (), *, panel: bool =
         return
     if any(_same(path, Path(each)) for each in inputs):
         raise InputError(f"{path.name} is what is read here.", hint="Give the output another name.")
-    if (is_kept(path) and not panel) or _begins(path).startswith(SQLITE):
+    if (is_kept(path) and not panel) or is_store(path):
         raise InputError(
             f"{path.name} is a panel or a store, and is not written over.", hint="Give the output another name."
         )
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is one of SQLite, as stores are."""
+    return _begins(path).startswith(SQLITE)
 
 
 def _begins(path: Path) -> bytes:

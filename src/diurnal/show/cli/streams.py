@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +13,13 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
-from diurnal.errors import NoStoreError, PlanError
-from diurnal.planning.plan import Plan
+from diurnal.errors import NoStoreError
 from diurnal.promise.budget import Budget
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_store, a_stream, shown
+from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_plan, a_store, a_stream, shown
 from diurnal.show.export import export as exported
 from diurnal.show.files import check_target
 
@@ -56,7 +54,7 @@ def start(
     A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
     for these homes: a second one would not know what the first has spent.
     """
-    wanted, panel = _plan(plan), a_panel([history])
+    wanted, panel = a_plan(plan), a_panel([history])
     caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
@@ -91,16 +89,6 @@ def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator 
         return Curator.open(store, budget, profiles=profiles, create=False)
     except NoStoreError:
         return None
-
-
-def _plan(path: Path) -> Plan:
-    try:
-        return Plan.from_json(json.loads(path.read_text()))
-    except PlanError:
-        raise
-    except (ValueError, OSError, RecursionError) as cause:
-        what = "There is no file" if isinstance(cause, FileNotFoundError) else "This is no plan:"
-        raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
 
 
 def report(

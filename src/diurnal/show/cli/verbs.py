@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import os
 import re
 import sys
@@ -19,6 +20,7 @@ from diurnal import __version__
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
 from diurnal.errors import BodyError, DiurnalError, PlanError, QueryError, StreamError
+from diurnal.planning.plan import Plan
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read
 from diurnal.readings.kept import is_kept, open_panel
@@ -198,6 +200,21 @@ def a_panel(
     if like is not None:
         return make_panel(homes, like=like, domain=domain)
     return make_panel(homes, period="1d" if period is None else period, zone=zone)
+
+
+def a_plan(path: Path) -> Plan:
+    """The plan of a file.
+
+    Raises:
+        PlanError: There is none, or it is none.
+    """
+    try:
+        return Plan.from_json(json.loads(path.read_text()))
+    except PlanError:
+        raise
+    except (ValueError, OSError, RecursionError) as cause:
+        what = "There is no file" if isinstance(cause, FileNotFoundError) else "This is no plan:"
+        raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
 
 
 def a_store(where: str, profiles: Path | None) -> Curator:
