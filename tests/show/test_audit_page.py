@@ -197,6 +197,7 @@ def test_numbers_make_the_round(audits_of, tmp_path):
     page.write(result, tmp_path, attacks=[found])
     read = json.loads((tmp_path / "numbers.json").read_text())
     assert read.pop("attacks") == json.loads(json.dumps([found.to_json()]))
+    assert read.pop("software") == dn.__version__
     assert read == json.loads(json.dumps(result.to_json()))
     assert (read["plan"], read["passed"]) == (result.plan.hash, True)
 
@@ -264,7 +265,7 @@ def quick(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(audits, "audited", lambda plan, deep: audited(plan, effort=SMALL))
     town = Population.town
-    monkeypatch.setattr(Population, "town", lambda: town(homes=30, days=28, crowd=30))
+    monkeypatch.setattr(Population, "town", lambda **_: town(homes=30, days=28, crowd=30))
 
     def attacked(population, *, plan, **_):
         return (attack(kind=Attack if population.made_up else PrivateAttack, value=0.875),)
@@ -309,9 +310,10 @@ def test_the_verb_audits_a_running_stream_and_its_store(quick):
 
 
 def test_attacks_on_a_town_are_public_and_printed(quick):
-    """Without --data nothing is private, and what an attack means is printed."""
+    """Without --data nothing is private: an attack's scores are printed, and what they mean is on the page."""
     done = run("audit", "pattern.json", "--out", "out")
-    assert "It is what it is." in done.stdout
+    assert "0.88" in done.stdout
+    assert "It is what it is." in (quick / "out" / "audit.md").read_text()
     assert "homes of a made-up town" in (quick / "out" / "audit.md").read_text()
     assert stat.S_IMODE((quick / "out" / "audit.md").stat().st_mode) != 0o600
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from diurnal import __version__
 from diurnal.exact import text
 from diurnal.private import Private
 from diurnal.show import document
@@ -66,7 +67,7 @@ def is_private(attacks: Sequence[Attack]) -> bool:
 
 def numbers(audit: Audit, attacks: Sequence[Attack]) -> dict[str, Any]:
     """Everything as plain data."""
-    return {**audit.to_json(), "attacks": [each.to_json() for each in attacks]}
+    return {**audit.to_json(), "software": __version__, "attacks": [each.to_json() for each in attacks]}
 
 
 def blocks(audit: Audit, attacks: Sequence[Attack] = (), about: Sequence[str] = ()) -> Iterator[Block]:
@@ -130,6 +131,7 @@ def _run(audit: Audit, about: Sequence[str]) -> Iterator[Block]:
     yield Items(
         texts=[
             *about,
+            f"By diurnal {__version__}, as it is installed where the audit ran.",
             f"Transcripts: {audit.transcripts:,}, each of {_counted(CYCLES, 'cycle')}, made by the shipped curator "
             "with noise of the system's entropy. Some are of a curator on a store in a file that was restarted "
             "twice, once in the middle of a cycle, was given late and corrected readings, and was asked again for "
@@ -205,23 +207,33 @@ def _by_name(facts: Sequence[Fact]) -> list[tuple[str, str, str]]:
 
 
 def _attacks(attacks: Sequence[Attack]) -> Iterator[Block]:
-    releases = list(dict.fromkeys(each.release for attack in attacks for each in attack.outcomes))
     yield Heading(text="What somebody could learn about a home")
     yield Text(
         text="Attacks break no promise: they show what a promise is worth, where it ends, and what else keeps a "
         "home hidden. Beside each number is what it would be if nothing or if all were learned; intervals of 95 % "
         "are in the charts and in numbers.json."
     )
-    yield Table(
-        head=("attack", "if nothing", "if all", *releases),
-        rows=[row for attack in attacks for row in _scores(attack, releases)],
-    )
+    yield scores(attacks)
     for attack in sorted(attacks, key=lambda each: each.name != FIRST):
         yield Heading(text=f"{attack.name.capitalize()}: {attack.asks}", level=3)
         yield Text(text=attack.says)
         yield Picture(
             name=_file(attack), caption=f"{attack.measure.capitalize()}. The attacker knows: {attack.knows}"
         )
+
+
+def scores(attacks: Sequence[Attack], releases: Sequence[str] = ()) -> Table:
+    """What every attack found out, by release: a row a case.
+
+    Args:
+        attacks: The attacks.
+        releases: Of which releases; all there are unless given.
+    """
+    releases = releases or list(dict.fromkeys(each.release for attack in attacks for each in attack.outcomes))
+    return Table(
+        head=("attack", "if nothing", "if all", *releases),
+        rows=[row for attack in attacks for row in _scores(attack, releases)],
+    )
 
 
 def _scores(attack: Attack, releases: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -58,7 +58,7 @@ def audit(
     plan, held, about = _subject(what, stream, profiles)
     homes = None if data is None else _homes(data, plan)
     plan = _chosen(plan, homes)
-    population = _population(plan, homes, open_data) if attacks else None
+    population = _population(plan, homes, open_data, deep=deep) if attacks else None
     done = audited(plan, deep=deep)
     result = replace(done, facts=(*done.facts, *held))
     found: tuple[Attack, ...] = ()
@@ -111,12 +111,13 @@ def _chosen(plan: Plan, homes: Panel | None) -> Plan:
     return choose(plan, homes)
 
 
-def _population(plan: Plan, homes: Panel | None, open_data: str | None) -> Population:
+def _population(plan: Plan, homes: Panel | None, open_data: str | None, *, deep: bool) -> Population:
     """Whom to attack."""
     if homes is None:
         if open_data is not None:
             raise PlanError("Expected --data with --open-data.", hint="The made-up town brings its own.")
-        return Population.town()
+        # Groups of a thousand homes take long.
+        return Population.town(crowd=1000 if deep else 250)
     elsewhere = None if open_data is None else a_panel([open_data]).with_period(plan.grid.slots)
     return Population.of(homes, domain=plan.domain, open_data=elsewhere)
 
@@ -151,16 +152,19 @@ def _say(screen: Screen, result: Audit, found: Sequence[Attack], out: Path, file
     screen.result({**content, "private": private, "out": str(out), "files": [str(path) for path in files]})
     screen.say(result)
     if found and not private:
-        screen.heading("What somebody could learn about a home (these break no promise)")
+        screen.heading("What somebody could learn about a home (it breaks no promise; more is on the page)")
         screen.table(_attacks(found))
     where = f"{out}, for the custodian's eyes" if private else f"{out}"
     screen.say(f"\nwritten to {where}: audit.html, audit.md, numbers.json, figures")
 
 
 def _attacks(found: Sequence[Attack]) -> Table:
-    shown = table("attack", "what it means")
+    """A row an attack, its first case and smallest group: the others are on the page."""
+    head = page.scores(found).head
+    shown = table(head[0], head[1], *head[3:])
     for attack in found:
-        shown.add_row(attack.name, attack.says)
+        row = page.scores([attack], head[3:]).rows[0]
+        shown.add_row(attack.name, row[1], *row[3:])
     return shown
 
 

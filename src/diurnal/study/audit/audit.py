@@ -48,7 +48,7 @@ class Effort:
     """Transcripts of every canary in a life with restarts and late readings, at least."""
 
 
-QUICK = Effort(copies=300, eventful=90)
+QUICK = Effort(copies=200, eventful=60)
 DEEP = Effort(copies=6000, eventful=600)
 SHORT = 48
 """Cycles of fewer slots take less time, and a deep audit makes as many transcripts more, up to six times."""
