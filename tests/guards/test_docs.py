@@ -187,6 +187,7 @@ def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
     found["demo"] = said("demo", "--homes", "20", "--days", "16", "--out", "demo")
     found["reproduce"] = said("reproduce", "town", "--out", "paper")
     found["compare"] = said("compare", "homes.parquet", "--epsilon", "1", "--out", "rivals", "--draws", "2")
+    found["audit"] = said("audit", "plan.json", "--out", "audit", "--no-attacks")
     assert told.keys() == found.keys()
     for verb, content in found.items():
         assert content["version"] == 1

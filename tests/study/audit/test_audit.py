@@ -9,6 +9,7 @@ import pytest
 import support
 from diurnal import Basis, Body, Curator, Ellipsoid, Free, Grid, Histogram, Plan, Share, Sum, Weighted
 from diurnal.errors import PlanError
+from diurnal.planning.reference import Reference
 from diurnal.study.audit.audit import Effort, audit
 from diurnal.study.audit.running import running
 
@@ -22,8 +23,8 @@ def honest(rng):
     level = str(rng.choice(["pattern", "strong", "strong", "cycle"]))
     fields = {
         "grid": Grid(slots=slots),
-        "domain": (low, low + int(rng.integers(5, 2000))),
-        "epsilon": str(rng.choice(["0.1", "0.5", "1", "2"])),
+        "domain": (low, low + int(rng.choice([1, 2, 7, 300, 2000]))),
+        "epsilon": str(rng.choice(["0.01", "0.1", "1", "2", "8"])),
         "level": level,
         "minimum_group": int(rng.choice([1, 4, 15])),
         "history": 0 if level == "cycle" else int(rng.integers(1, 40)),
@@ -32,9 +33,8 @@ def honest(rng):
     }
     width = fields["domain"][1] - low
     if level == "cycle":
-        fields["query"] = [Share(above=low + width // 2), Histogram([low + width // 3, low + width // 2])][
-            rng.integers(2)
-        ]
+        middle = low + width // 2
+        fields["query"] = [Share(above=middle), Histogram(sorted({low + width // 3, middle}))][rng.integers(2)]
     elif level == "pattern":
         fields["statistic"] = str(rng.choice(["mean", "base-load"]))
     elif rng.random() < 0.4:
@@ -43,7 +43,8 @@ def honest(rng):
         fields["cycle_mechanism"] = str(rng.choice(["laplace", "cube", "gaussian"]))
         fields["variation_bound"] = [None, int(rng.integers(1, width + 1))][rng.integers(2)]
     if level != "cycle" and rng.random() < 0.4:
-        fields["body"] = Body(low=low, high=low + int(rng.integers(1, width + 1)))
+        high = low + int(rng.integers(1, width + 1))
+        fields["body"] = Body(low=low, high=high, cap=[None, max(1, high - low)][rng.integers(2)])
     if level == "strong" and rng.random() < 0.3:
         size = Basis(
             size=int(rng.integers(1, slots + 1)), noise=str(rng.choice(["l2-norm", "laplace", "gaussian"]))
@@ -51,13 +52,16 @@ def honest(rng):
         fields |= {
             "mechanism": "basis",
             "basis": size,
-            "body": Ellipsoid(radius=max(1, width // 3), reference=[low + width // 2] * slots),
+            "body": Ellipsoid(radius=max(1, width // 3), reference=[low + width // 2 or 1] * slots),
             "cycle_mechanism": "basis",
             "cycle_basis": size,
             "variation_bound": Ellipsoid(radius=max(1, width // 2)),
+            "reference": Reference(profile=[low + width // 2 or 1] * slots, mismatch=max(1, width // 10)),
+            "fill": str(rng.choice(["0", "0.5"])),
+            "shrink": bool(rng.random() < 0.5),
         }
     if "gaussian" in str(fields):
-        fields["delta"] = "1e-5"
+        fields["delta"] = str(rng.choice(["1e-5", "0.01"]))
     return Plan(**fields)
 
 
@@ -86,8 +90,6 @@ def test_the_bound_for_laplace_at_a_short_period_reaches_four_fifths_of_epsilon(
 
 def test_a_free_reference_passes():
     """A plan that takes its reference from the history's variations passes too."""
-    from diurnal.planning.reference import Reference
-
     plan = Plan(
         domain=(0, 1000),
         epsilon="1",

@@ -4,13 +4,14 @@ A mutant stands for a mistake that somebody could make in good faith. Cycles of 
 in them depends on how many there are.
 """
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Plan
-from diurnal.curator import guard, layers, publishing, schema, spending, starting, stream, usage
+from diurnal.curator import guard, layers, publishing, records, schema, spending, starting, stream, usage
 from diurnal.curator.stream import Stream
 from diurnal.promise import noise
 from diurnal.promise.body import Body as BodyClass
@@ -106,8 +107,6 @@ def redrawn_each_cycle(monkeypatch):
 
 def redrawn_on_restart(monkeypatch):
     """The noisy profile is not kept: a store that is opened makes it again from the true one."""
-    from diurnal.curator import records
-
     kept, real = with_true_profiles(monkeypatch), records._group
     scale = PATTERN.pattern_layer().scale
 
@@ -267,6 +266,141 @@ def the_same_noise_in_every_cycle(monkeypatch):
     monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
 
 
+def not_clipped_by_the_caller(monkeypatch):
+    """Profiles are summed as they are: what maps them into the body is not asked."""
+    real = layers.released
+
+    def released(mechanisms, vectors, atoms, kept=None):
+        for each in mechanisms:
+            monkeypatch.setattr(each, "contribute", lambda given: given)
+        return real(mechanisms, vectors, atoms, kept)
+
+    monkeypatch.setattr(starting, "released", released)
+
+
+def bound_forgotten_by_the_caller(monkeypatch):
+    real = publishing._strong_sums
+    monkeypatch.setattr(
+        publishing, "_strong_sums", lambda record, panel: real(records.replace(record, plan=record.plan.with_(
+            variation_bound=None)), panel)
+    )  # fmt: skip
+
+
+def groups_added_to_each_other(monkeypatch):
+    real = publishing.Publisher._values
+
+    def values(self, step, sums, cycle_noise):
+        return real(self, step, [a + b % 7 for a, b in zip(sums, sums[1:] + sums[:1], strict=True)], cycle_noise)
+
+    monkeypatch.setattr(publishing.Publisher, "_values", values)
+
+
+def rounded_to(multiple):
+    return lambda monkeypatch: every_noise(
+        monkeypatch, lambda name, real: lambda *given: [v // multiple * multiple for v in real(*given)]
+    )
+
+
+def sometimes_bare(monkeypatch):
+    count = itertools.count()
+
+    def change(name, real):
+        return lambda *given: [0 * v if next(count) % (20 * SLOTS) < SLOTS else v for v in real(*given)]
+
+    every_noise(monkeypatch, change)
+
+
+def uniform_noise(monkeypatch):
+    """As wide as it should be, and of another law."""
+
+    def laplace(size, scale):
+        reach = 6**0.5 * float(scale)
+        return np.rint(np.random.default_rng().uniform(-reach, reach, size)).astype(int).tolist()
+
+    monkeypatch.setattr(noise, "laplace", laplace)
+
+
+def again_in_every_second_cycle(monkeypatch):
+    kept, real = {}, publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        drawn = real(self, cycle)
+        return kept.setdefault((self._store.fact("id"), cycle % 2), drawn)
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def seeded_by_the_plan(monkeypatch):
+    """The same draws whenever the same plan is started on the same data."""
+    monkeypatch.setattr(starting, "with_profile", seeded(starting.with_profile))
+
+
+def seeded(real):
+    def with_profile(record, history):
+        rng = np.random.default_rng(7)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(noise, "laplace", lambda size, scale: _drawn(rng, size, scale))
+            return real(record, history)
+
+    return with_profile
+
+
+def _drawn(rng, size, scale):
+    return np.rint(rng.laplace(scale=float(scale), size=size)).astype(int).tolist()
+
+
+def bare_after_a_restart(monkeypatch):
+    """The noise of a cycle that was going on is not found again."""
+    real = publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        if self._store.cycle_noise(self._record.number, cycle) is not None:
+            return {name: (0,) * len(values) for name, values in real(self, cycle).items()}
+        return real(self, cycle)
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def deviation_tells_profiles(monkeypatch):
+    real = starting.with_forms
+
+    def with_forms(record):
+        made = real(record)
+        far = [float(sum(group.noisy_profile)) % 5 for group in made.groups]
+        groups = [
+            records.replace(group, forms=tuple(records.replace(f, deviation=f.deviation + d) for f in group.forms))
+            for group, d in zip(made.groups, far, strict=True)
+        ]
+        return records.replace(made, groups=tuple(groups))
+
+    monkeypatch.setattr(starting, "with_forms", with_forms)
+
+
+def undercharged(monkeypatch):
+    real = spending.spent
+    monkeypatch.setattr(spending, "spent", lambda *given: real(*given) * Fraction(9, 10))
+
+
+def few_are_enough(monkeypatch):
+    real = usage.used_sums
+    monkeypatch.setattr(
+        usage, "used_sums", lambda record, panel: real(records.replace(record, plan=record.plan.with_(
+            minimum_group=1)), panel)
+    )  # fmt: skip
+
+
+def any_history_will_do(monkeypatch):
+    """A slot with a single reading has a profile."""
+    real = starting.learned
+
+    def learned(record, history):
+        return records.replace(
+            real(records.replace(record, plan=record.plan.with_(min_readings=1)), history), plan=record.plan
+        )
+
+    monkeypatch.setattr(starting, "learned", learned)
+
+
 def switched_off(module, name):
     return lambda monkeypatch: monkeypatch.setattr(module, name, lambda *given: None)
 
@@ -305,6 +439,24 @@ MUTANTS = {
     "the same noise in every cycle": (the_same_noise_in_every_cycle, STRONG, "Measured"),
     "budget not checked": (switched_off(spending, "check_budget"), STRONG, "the budget does not cover"),
     "pattern beside strong": (switched_off(guard, "check_overlap"), STRONG, "a pattern plan and a strong one"),
+    "profile not clipped by the caller": (not_clipped_by_the_caller, PATTERN, "without noise"),
+    "bound forgotten by the caller": (bound_forgotten_by_the_caller, STRONG, "without noise"),
+    "groups added to each other": (groups_added_to_each_other, STRONG, "without noise"),
+    "noise in steps of 16": (rounded_to(16), PATTERN, "follows its law"),
+    "noise always even": (rounded_to(2), STRONG, "follows its law"),
+    "noise sometimes bare": (sometimes_bare, PATTERN, "comes twice"),
+    "noise of another law": (uniform_noise, PATTERN, "follows its law"),
+    "noise again in every second cycle": (again_in_every_second_cycle, STRONG, "comes twice"),
+    "noise seeded by the plan": (seeded_by_the_plan, PATTERN, "comes twice"),
+    "bare after a restart": (bare_after_a_restart, STRONG, "follows its law"),
+    "deviations tell profiles": (deviation_tells_profiles, STRONG, "but its value"),
+    "budget undercharged": (undercharged, STRONG, "spent once"),
+    "few are enough": (few_are_enough, PATTERN, "too few households"),
+    "any history will do": (any_history_will_do, STRONG, "without noise"),
+    "learning from reports": (switched_off(guard, "check_history"), STRONG, "another strong plan reports"),
+    "other profiles": (switched_off(guard, "check_profiles"), PATTERN, "other profiles"),
+    "another population": (switched_off(guard, "check_population"), STRONG, "another domain"),
+    "the erased come back": (switched_off(guard, "check_people"), STRONG, "erased"),
     "calendar ignored": (calendar_ignored, STRONG, "whose total is public"),
 }
 

@@ -20,19 +20,23 @@ from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
+from diurnal.readings.data import Floats
 from diurnal.readings.progress import Progress
 from diurnal.study.audit import measured
+from diurnal.study.audit.bare import says_what_is_so
 from diurnal.study.audit.canary import Canary, canaries, to_audit
 from diurnal.study.audit.exact import Exact, worst_cases
+from diurnal.study.audit.expectation import layers, noise
 from diurnal.study.audit.facts import Fact, facts
+from diurnal.study.audit.fit import follows, never_twice
 from diurnal.study.audit.life import Life, Transcripts, live
-from diurnal.study.audit.measured import ALPHA, WHAT, Bound
+from diurnal.study.audit.measured import ALPHA, WHAT, Bound, Pair
 from diurnal.study.audit.refusals import refusals
 
 VERSION = 1
-CYCLES = 2
+CYCLES = 3
 """How many cycles a transcript has."""
-BATCH = 250
+BATCH = 100
 """How many copies of a canary one curator has."""
 TRIES = 200
 """How many households at random are held against each other in closed form."""
@@ -49,7 +53,7 @@ class Effort:
 
 
 QUICK = Effort(copies=200, eventful=60)
-DEEP = Effort(copies=6000, eventful=600)
+DEEP = Effort(copies=6000, eventful=300)
 SHORT = 48
 """Cycles of fewer slots take less time, and a deep audit makes as many transcripts more, up to six times."""
 
@@ -161,16 +165,18 @@ def audit(plan: Plan, *, deep: bool = False, effort: Effort | None = None, seed:
     main = [canary for canary in every if canary.main]
     chosen = _effort(tried, every, deep=deep) if effort is None else effort
     transcripts = 2 * (chosen.eventful * len(every) + chosen.copies * len(main))
+    rng = np.random.default_rng(seed)
     with Progress("Transcripts", transcripts) as bar:
-        closed = worst_cases(tried, tries=TRIES, rng=np.random.default_rng(seed))
+        closed = worst_cases(tried, tries=TRIES, rng=rng)
         life = live(tried, every, copies=chosen.eventful, cycles=CYCLES, eventful=True)
         bar.advance(2 * chosen.eventful * len(every))
+        many = list(_many(tried, main, chosen.copies, bar))
         held = facts(tried, every, life)
+        held.append(says_what_is_so(tried, cycles=CYCLES))
         held += refusals(tried.with_(minimum_group=plan.minimum_group, query=plan.query, groups=None))
-        alone = []
-        for canary, pair in zip(main, _many(tried, main, chosen.copies, bar), strict=True):
-            held.append(measured.width(tried, canary, pair, CYCLES))
-            alone.append(measured.inside(tried, canary, pair, CYCLES))
+        held += [measured.width(tried, *each, CYCLES) for each in zip(main, many, strict=True)]
+        held += _noise(tried, [*zip(every, life.transcripts, strict=True), *zip(main, many, strict=True)], rng)
+        alone = [measured.inside(tried, *each, CYCLES) for each in zip(main, many, strict=True)]
     return Audit(
         plan=plan,
         tried=tried,
@@ -191,6 +197,23 @@ def _many(plan: Plan, main: list[Canary], copies: int, bar: Progress) -> Iterato
     for place in range(len(main)):
         sides = [_together([life.transcripts[place][side] for life in lives]) for side in (0, 1)]
         yield sides[0], sides[1]
+
+
+def _noise(plan: Plan, seen: list[tuple[Canary, Pair]], rng: np.random.Generator) -> list[Fact]:
+    """Whether all the noise of all lives follows its law, and none of it comes twice."""
+    drawn: tuple[list[Floats], list[Floats]] = [], []
+    for canary, pair in seen:
+        for side, each in enumerate(pair):
+            for pool, vectors in zip(drawn, noise(plan, canary, each, side), strict=True):
+                pool.extend([] if vectors is None else [vectors])
+    both = layers(plan)
+    found, pools = [], []
+    for layer, pool, what in zip((both.pattern, both.cycle), drawn, (WHAT["pattern"], WHAT["cycle"]), strict=True):
+        if layer is not None and pool:
+            vectors = np.concatenate(pool)
+            found.append(follows(layer, vectors, what, rng))
+            pools.append(vectors / layer.multiplier)
+    return [*found, never_twice(pools)] if found else []
 
 
 def _together(parts: list[Transcripts]) -> Transcripts:

@@ -21,6 +21,9 @@ from diurnal.readings.data import Integers, Marks
 Change = Literal["pattern", "cycle", "history"]
 """What differs between neighbours: the periodic component, one reported cycle, or one cycle of the history."""
 
+MOST_STEPS = 91 * 48
+"""How many steps of history canaries have at most."""
+
 PARTITION = "transcript"
 """The groups that canaries are put into, one each."""
 
@@ -51,10 +54,11 @@ class Canary:
 def to_audit(plan: Plan) -> Plan:
     """The plan as canaries are put through it: each in a group of its own, which it shares with one other home.
 
-    Groups have noise of their own, so one life of a curator has as many transcripts as there are groups. The
-    history is short, since a promise does not depend on how long it is, and a group may be of two.
+    Groups have noise of their own, so one life of a curator has as many transcripts as there are groups. A group
+    may be of two, a very long history is cut, and what is only done to noisy values is left out: a share of them
+    says no more than all.
     """
-    history = min(plan.history, FEWEST if plan.free is not None else 2)
+    history = min(plan.history, max(FEWEST if plan.free is not None else 3, MOST_STEPS // plan.grid.slots))
     return plan.with_(
         query=_for_two(plan.query),
         groups=PARTITION,
@@ -65,6 +69,7 @@ def to_audit(plan: Plan) -> Plan:
         min_readings=None if plan.min_readings is None else min(plan.min_readings, max(1, history)),
         minimum_group=1,
         grace=0,
+        shrink=False,
     )
 
 
@@ -142,11 +147,16 @@ def _patterns(plan: Plan, cycles: int) -> Iterator[Canary]:
 
 
 def _gaps(plan: Plan, rows: int) -> Marks:
-    """A first slot without a history, a reading missing in each reported cycle, and gone half through the last."""
+    """A slot without a history, one with too little, a gap in each reported cycle, gone half through the last."""
     slots, present = plan.grid.slots, np.ones((rows, plan.grid.slots), dtype=bool)
     if slots > 1:
         present[: plan.history, 0] = False
         present[plan.history :, slots // 2] = False
+    if slots > 2:
+        present[plan.k_min - 1 : plan.history, 1] = False
+    # Of an even number of readings that take turns the mean lies in the middle between two whole numbers.
+    if slots > 3 and plan.history % 2 and plan.history > plan.k_min:
+        present[0, 3] = False
     present[-1, slots // 2 :] = False
     return present
 

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from diurnal.planning.plan import Plan
+from diurnal.promise.budget import NOTHING, Loss
+from diurnal.promise.guarantee import HistoryBound
 from diurnal.promise.mechanisms import Mechanism
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.query import CountingQuery
@@ -175,17 +177,9 @@ def _cycle(plan: Plan, tries: int, rng: Random) -> Exact:
 
 def _history(plan: Plan, tries: int, rng: Random) -> Exact:
     """One cycle of the history replaced: each pair's loss as a share of what is promised for its clipped cycles."""
-    low, high = plan.domain
-    slots, cycles, bound = plan.grid.slots, 5, plan.guarantee().history
+    cycles, bound = 5, plan.guarantee().history
     assert bound is not None
-    delta = _delta(plan)
-    readings = rng.integers(low, high, size=((plan.history + cycles) * slots, tries), endpoint=True)
-    # Half of them hardly vary, so that nothing is clipped; and some readings of the others are missing.
-    quiet = np.arange(tries) % 2 == 0
-    readings[:, quiet] = np.tile(readings[:slots, quiet], (plan.history + cycles, 1))
-    present = (rng.random(readings.shape) < 0.9) | quiet
-    other = readings.copy()
-    other[:slots] = rng.integers(low, high, size=(slots, tries), endpoint=True)
+    readings, other, present = _histories(plan, tries, cycles, rng)
     ours, theirs = (contribution(plan, each, present, weight=_weight(plan)) for each in (readings, other))
     assert ours.pattern is not None
     assert theirs.pattern is not None
@@ -193,19 +187,35 @@ def _history(plan: Plan, tries: int, rng: Random) -> Exact:
     share = 0.0
     for i in range(tries):
         touched = int((ours.clipped | theirs.clipped)[:, i].sum())
-        promised = bound.base
-        for _ in range(touched):
-            promised = promised + bound.each
+        promised = HistoryBound(base=bound.base, each=bound.each, horizon=touched).worst()
         loss = two_layers(plan, pattern[i], cycle[i])
-        share = max(share, loss / float(promised.at(delta)))
-    promised_most = float(bound.base.at(delta))
+        if loss:
+            share = max(share, _share(loss, _read(promised, plan)))
+    promised_most = _read(bound.base, plan)
     return Exact(
         change="history",
         promised=promised_most,
-        worst=share * promised_most,
+        worst=share * promised_most if share < np.inf else np.inf,
         pairs=tries,
         cycles=f"{cycles}; as a share of what clipping costs",
     )
+
+
+def _histories(plan: Plan, tries: int, cycles: int, rng: Random) -> tuple[Integers, Integers, Marks]:
+    """Readings, the same with another first cycle of the history, and their gaps; a column a household.
+
+    Of three, one hardly varies, so that nothing is clipped; one has gaps; and one has as few readings of history as
+    make a profile, so that a single one weighs most, and goes from one end of the domain to the other.
+    """
+    (low, high), slots, kind = plan.domain, plan.grid.slots, np.arange(tries) % 3
+    readings = rng.integers(low, high, size=((plan.history + cycles) * slots, tries), endpoint=True)
+    readings[:, kind == 0] = np.tile(readings[:slots, kind == 0], (plan.history + cycles, 1))
+    present = (rng.random(readings.shape) < 0.9) | (kind != 1)
+    other = readings.copy()
+    other[:slots] = rng.integers(low, high, size=(slots, tries), endpoint=True)
+    readings[:slots, kind == 2], other[:slots, kind == 2] = low, high
+    present[plan.k_min * slots : plan.history * slots, kind == 2] = False
+    return readings, other, present
 
 
 def two_layers(plan: Plan, pattern: Integers, cycles: Integers) -> float:
@@ -222,18 +232,30 @@ def two_layers(plan: Plan, pattern: Integers, cycles: Integers) -> float:
     layers = plan.pattern_layer(_weight(plan)), plan.cycle_layer(_weight(plan))
     assert layers[0] is not None
     assert layers[1] is not None
-    moves = pattern + cycles
-    delta = _delta(plan)
-    found = []
+    moves, found = pattern + cycles, []
     for part in np.unique(np.concatenate([moves, np.zeros_like(moves[:1])]), axis=0):
-        first = laws.distances(layers[0], part[None])[0]
-        rest = laws.distances(layers[1], moves - part).sum()
-        if laws.is_gaussian(layers[0]) == laws.is_gaussian(layers[1]):
-            found.append(laws.epsilon_at(layers[0], float(first + rest), delta))
-        else:
-            apart = laws.epsilon_at(layers[0], float(first), delta), laws.epsilon_at(layers[1], float(rest), delta)
-            found.append(sum(apart))
+        first = [float(laws.distances(layers[0], part[None])[0])]
+        rest = laws.distances(layers[1], moves - part).tolist()
+        both = [_loss(layers[0], each) for each in first] + [_loss(layers[1], each) for each in rest]
+        finite = all(each is not None for each in both)
+        found.append(_read(sum((each for each in both if each), NOTHING), plan) if finite else np.inf)
     return min(found)
+
+
+def _loss(layer: Mechanism, distance: float) -> Loss | None:
+    """A distance as a loss; None if it has no end."""
+    if not np.isfinite(distance):
+        return None
+    return Loss.concentrated(Fraction(distance)) if laws.is_gaussian(layer) else Loss.pure(Fraction(distance))
+
+
+def _read(loss: Loss, plan: Plan) -> float:
+    """A loss as an epsilon, in the one way a promise is read."""
+    return float(loss.at(_delta(plan) if loss.zcdp else None))
+
+
+def _share(loss: float, promised: float) -> float:
+    return loss / promised if promised else np.inf
 
 
 def _farthest(layer: Mechanism, contributions: Integers, plan: Plan) -> float:

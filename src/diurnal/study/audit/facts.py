@@ -38,7 +38,7 @@ def facts(plan: Plan, canaries: Sequence[Canary], life: Life) -> list[Fact]:
         canaries: Who was aboard.
         life: What became of it.
     """
-    found = [_once(life), _spent(plan, life)]
+    found = [_once(life), _alike(life), _spent(plan, life)]
     if plan.level == "pattern":
         found += [_repeats(plan, life), *_tells_nothing(plan, canaries, life)]
     else:
@@ -57,21 +57,27 @@ def _once(life: Life) -> Fact:
     )
 
 
-def _spent(plan: Plan, life: Life) -> Fact:
-    delta = None if plan.delta is None else Fraction(plan.delta)
-    guarantee = plan.guarantee()
-    owed = tuple(
-        Fraction(0) if loss is None else loss.at(delta if loss.zcdp else None)
-        for loss in (guarantee.pattern, guarantee.cycle)
+def _alike(life: Life) -> Fact:
+    return Fact(
+        name="nothing of a row but its value depends on readings",
+        held=life.unlike == 0,
+        says="Time, unit, deviation and plan of rows were held against each other in all groups; they were not the "
+        f"same at {life.unlike:,} step(s).",
     )
+
+
+def _spent(plan: Plan, life: Life) -> Fact:
     # A budget is read at its own delta, where a pure loss may come to less.
-    held = life.streams == 1 and all(0 < s <= o or s == o for s, o in zip(life.spent, owed, strict=True))
+    delta = None if plan.delta is None else Fraction(plan.delta)
+    losses = (plan.guarantee().pattern, plan.guarantee().cycle)
+    owed = tuple(Fraction(0) if loss is None else loss.at(delta) for loss in losses)
+    held = life.streams == 1 and life.spent == owed
     return Fact(
         name="the budget is spent once",
         held=held,
         says=f"Started again after each restart, it was {life.streams} stream(s), and cost what it promises."
         if held
-        else f"There were {life.streams} stream(s), or they cost more than is promised, or nothing.",
+        else f"There were {life.streams} stream(s), or they cost something else than is promised.",
     )
 
 

@@ -31,12 +31,25 @@ def log_gaussian(v: Floats | Integers, scale: float | Fraction) -> Floats:
 
 
 def log_cube(v: Floats | Integers, ranges: Sequence[int], rate: float | Fraction) -> Floats:
-    """Cube noise: -rate K(v), K the largest over s of the least r with |v_s| <= floor(r ranges_s/widest)."""
-    sizes, widths, widest = np.abs(np.rint(v)).astype(np.int64), np.array(ranges), max(ranges)
-    levels = -(-sizes * widest // np.maximum(widths, 1)).astype(float)
-    levels[:, widths == 0] = np.where(sizes[:, widths == 0] == 0, 0, np.inf)
+    """Cube noise: -rate K(v), K the largest over s of the least r with |v_s| <= floor(r share_s)."""
+    sizes, levels = np.abs(np.rint(v)).astype(np.int64), np.zeros(np.shape(v))
+    for slot, share in enumerate(cube_shares(ranges)):
+        here = sizes[:, slot]
+        if share:
+            levels[:, slot] = -(-here * share.denominator // share.numerator)
+        else:
+            levels[:, slot] = np.where(here == 0, 0, np.inf)
     said: Floats = -float(rate) * levels.max(axis=1)
     return said
+
+
+def cube_shares(ranges: Sequence[int]) -> list[Fraction]:
+    """How far each slot's noise reaches, as a share of the widest; the j-th widest at least 1/(2j), or none."""
+    order = sorted(range(len(ranges)), key=lambda slot: -ranges[slot])
+    shares = [Fraction(width, max(ranges)) for width in ranges]
+    for j, slot in enumerate((each for each in order if ranges[each]), start=1):
+        shares[slot] = max(shares[slot], Fraction(1, 2 * j))
+    return shares
 
 
 def log_l2(v: Floats | Integers, rate: float | Fraction) -> Floats:
@@ -54,11 +67,27 @@ def log_mass(mechanism: Mechanism, v: Floats | Integers) -> Floats:
     if isinstance(mechanism, Cube):
         return log_cube(v, mechanism.sensitivity.ranges, mechanism.rate)
     assert isinstance(mechanism, (BasisMechanism, Blocks))
-    noise = _noise(mechanism)
+    noise = noise_kind(mechanism)
     if noise == "l2-norm":
         return log_l2(v, mechanism.rate)
     scale = 1 / mechanism.rate
     return log_laplace(v, scale) if noise == "laplace" else log_gaussian(v, scale)
+
+
+def draw(mechanism: Mechanism, number: int, rng: np.random.Generator) -> Floats:
+    """Draws of the law of a mechanism that adds noise slot by slot, a row each: for study, and never for a release.
+
+    The law is taken as continuous, so noise must be wide. A cube's radius is then a Gamma variable.
+    """
+    if isinstance(mechanism, Laplace):
+        return rng.laplace(scale=float(mechanism.scale), size=(number, mechanism.dimension))
+    if isinstance(mechanism, Gaussian):
+        return rng.normal(scale=float(mechanism.scale), size=(number, mechanism.dimension))
+    assert isinstance(mechanism, Cube)
+    shares = np.array([float(share) for share in cube_shares(mechanism.sensitivity.ranges)])
+    radius = rng.gamma(np.count_nonzero(shares) + 1, 1 / float(mechanism.rate), size=(number, 1))
+    drawn: Floats = rng.uniform(-1, 1, size=(number, len(shares))) * radius * shares
+    return drawn
 
 
 def distances(mechanism: Mechanism, moves: Integers) -> Floats:
@@ -79,10 +108,11 @@ def epsilon_at(mechanism: Mechanism, distance: float, delta: Fraction | None) ->
 
 def is_gaussian(mechanism: Mechanism) -> bool:
     """Whether the noise is Gaussian, and the promise with a delta."""
-    return isinstance(mechanism, Gaussian) or (
-        isinstance(mechanism, BasisMechanism) and mechanism.basis.noise == "gaussian"
-    )
+    return noise_kind(mechanism) == "gaussian"
 
 
-def _noise(mechanism: BasisMechanism | Blocks) -> str:
-    return mechanism.basis.noise if isinstance(mechanism, BasisMechanism) else "l2-norm"
+def noise_kind(mechanism: Mechanism) -> str:
+    """What noise a mechanism's numbers have: laplace, gaussian, cube or l2-norm."""
+    if isinstance(mechanism, BasisMechanism):
+        return mechanism.basis.noise
+    return "l2-norm" if isinstance(mechanism, Blocks) else mechanism.name

@@ -64,6 +64,8 @@ class Life:
     """How often a row was given again."""
     changed: int
     """How often it was another one then."""
+    unlike: int
+    """At how many steps something else than a row's value was not the same in all groups."""
     spent: tuple[Fraction, Fraction]
     """Of the pattern budget and of the strong one, by the most charged household."""
     streams: int
@@ -100,9 +102,10 @@ def live(plan: Plan, canaries: Sequence[Canary], *, copies: int, cycles: int, ev
         profile, status = _shown(stream), curator.status()
         hidden = {group.name: list(group.noisy_profile) for group in stream._record().groups}
     return Life(
-        transcripts=tuple(_pairs(names, seen.rows, profile, hidden, copies)),
+        transcripts=tuple(_pairs(names, seen.rows, profile, hidden, copies, plan.query.series)),
         asked=seen.asked,
         changed=seen.changed,
+        unlike=sum(len(each) > 1 for each in seen.beside.values()),
         spent=(status.pattern[0], status.strong[0]),
         streams=len(status.streams),
         profile_shown=profile is not None,
@@ -116,11 +119,13 @@ class _Seen:
         self.rows: _Rows = {}
         self.asked = 0
         self.changed = 0
+        self.beside: dict[tuple[int, str], set[tuple[object, ...]]] = {}
 
     def look(self, rows: Iterable[Report]) -> None:
         for row in rows:
             known = self.rows.setdefault(row.group.split(" ")[0], {})
             key, value = (row.step, row.series), row.exact
+            self.beside.setdefault(key, set()).add((row.time, row.unit, row.std, row.plan, row.deviation))
             if key in known:
                 self.asked += 1
                 self.changed += known[key] != value
@@ -148,7 +153,8 @@ def _eventful(plan: Plan, panel: Panel, reopen: Callable[[], Curator], seen: _Se
         seen.look(restarted()[1].report(history))
     seen.look(restarted()[1].report(later.between(first, middle)))
     _, stream = restarted()
-    seen.look(stream.report(_corrected(plan, later.between(first, first + slots))))
+    # Of steps that are reported, and of those that are held until their cycle is over.
+    seen.look(stream.report(_corrected(plan, later.between(first, middle))))
     seen.look(stream.report(later.between(middle, last)))
     curator, stream = restarted()
     seen.look(stream.rows())
@@ -190,9 +196,15 @@ def _panel(plan: Plan, canaries: Sequence[Canary], copies: int, names: Sequence[
 
 
 def _pairs(
-    names: Sequence[str], rows: _Rows, profile: _Profiles | None, hidden: _Profiles, copies: int
+    names: Sequence[str],
+    rows: _Rows,
+    profile: _Profiles | None,
+    hidden: _Profiles,
+    copies: int,
+    series: Sequence[str],
 ) -> Iterable[tuple[Transcripts, Transcripts]]:
-    keys = sorted(rows[names[0]])
+    # In the order of steps, and of a histogram's bins within.
+    keys = sorted(rows[names[0]], key=lambda key: (key[0], series.index(key[1])))
 
     def transcripts(here: Sequence[str]) -> Transcripts:
         return Transcripts(

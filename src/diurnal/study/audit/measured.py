@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from diurnal.planning.plan import Plan
-from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms import Cube, Mechanism
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.readings.data import Floats
 from diurnal.study.audit import laws
 from diurnal.study.audit.bound import Counts
-from diurnal.study.audit.canary import Canary, Change, companion, weights
-from diurnal.study.audit.exact import contribution
+from diurnal.study.audit.canary import Canary, Change
+from diurnal.study.audit.expectation import by_cycle, expected, layers
 from diurnal.study.audit.facts import Fact
 from diurnal.study.audit.life import Life, Transcripts
 from diurnal.study.audit.statistic import best_event, discriminant
@@ -25,10 +25,7 @@ ALPHA = 1e-3
 """How often all the bounds of an audit together may be wrong."""
 
 SURE = 6
-"""By how many standard errors noise must be off before it is called so."""
-
-NEAR = 0.02
-"""How near to its law's a deviation may always be: a formula for discrete noise is not exact either."""
+"""By how many standard errors noise must be too narrow before it is called so."""
 
 WHAT: dict[Change, str] = {
     "pattern": "a periodic component",
@@ -86,8 +83,8 @@ class Sight:
     """Of each transcript of the first."""
     theirs: Floats
     """Of each of the second."""
-    kept: int
-    """One of so many was used, or is to be, for choosing what to look for."""
+    choosing: int
+    """One of so many is for choosing what to look for, and not counted."""
 
 
 def outside(canaries: Sequence[Canary], life: Life) -> list[Sight]:
@@ -108,7 +105,7 @@ def inside(plan: Plan, canary: Canary, pair: Pair, cycles: int) -> Sight:
     ours, theirs = (_alone(plan, canary, each, cycles) for each in pair)
     if not isinstance(layer, SlotMechanism):
         return _trained(canary, "one layer alone, trained", ours, theirs)
-    about = [_expected(plan, canary, side, cycles) for side in (0, 1)]
+    about = [_about(plan, canary, side, cycles) for side in (0, 1)]
     ratios = [
         laws.log_mass(layer, (each - about[0]) * layer.multiplier)
         - laws.log_mass(layer, (each - about[1]) * layer.multiplier)
@@ -119,26 +116,40 @@ def inside(plan: Plan, canary: Canary, pair: Pair, cycles: int) -> Sight:
         statistic="one layer alone, likelihood ratio",
         ours=ratios[0],
         theirs=ratios[1],
-        kept=KNOWN,
+        choosing=KNOWN,
     )
 
 
 def width(plan: Plan, canary: Canary, pair: Pair, cycles: int) -> Fact:
     """Whether a layer's noise scatters as widely as its law says: half the noise may hide behind a weak bound."""
-    sides = [_alone(plan, canary, each, cycles) for each in pair]
+    layer, sides = _layer(plan, canary), [_alone(plan, canary, each, cycles) for each in pair]
     squares = np.concatenate([((side - side.mean(axis=0)) ** 2).sum(axis=1) for side in sides])
     # A mean was taken away from each.
-    seen = squares.mean() * len(squares) / (len(squares) - 2)
-    said = sum(_layer(plan, canary).variance(row) for row in np.eye(sides[0].shape[1]))
-    error = squares.std() / math.sqrt(len(squares))
-    ratio = math.sqrt(seen / said)
-    held = abs(seen - said) <= SURE * error or abs(ratio - 1) <= NEAR
+    seen = float(squares.mean()) * len(squares) / max(1, len(squares) - 2)
+    said = np.array([layer.variance(row) for row in np.eye(sides[0].shape[1])])
+    error = float(said.sum()) * math.sqrt(_unevenness(layer, said) / len(squares))
+    # Values of slots may be rounded, which matters where noise is next to nothing.
+    rounding = math.sqrt(len(said)) / 2
+    short = math.sqrt(said.sum()) - math.sqrt(seen)
     return Fact(
         name="the noise is as wide as its law says",
-        held=bool(held and seen > 0),
-        says=f"{len(squares)} vectors of noise that hide {WHAT[canary.change]}: their deviation is {ratio:.3f} of "
-        f"the law's, with a standard error of {error / (2 * math.sqrt(seen * said) or 1):.3f}.",
+        held=bool(seen >= said.sum() - SURE * error or short <= rounding),
+        says=f"{len(squares):,} vectors of noise that hide {WHAT[canary.change]}: their deviation is "
+        f"{math.sqrt(seen / max(said.sum(), 1e-12)):.3f} of the law's.",
     )
+
+
+def _unevenness(layer: Mechanism, variances: Floats) -> float:
+    """The variance of a draw's squared length, over its mean's square, by the law of the noise."""
+    if not isinstance(layer, SlotMechanism):
+        m = layer.dimension
+        # Coefficients of one basis may count for more than others: as if there were a single one, then.
+        single = {"laplace": 5.0, "gaussian": 2.0}
+        return single.get(laws.noise_kind(layer), (m + 2) * (m + 3) / (m * (m + 1)) - 1)
+    slots = float(variances.sum() ** 2 / max((variances**2).sum(), 1e-300))
+    if isinstance(layer, Cube):
+        return (slots + 3) * (slots + 4) / ((slots + 1) * (slots + 2)) * (1 + 0.8 / slots) - 1
+    return (2 if laws.is_gaussian(layer) else 5) / slots
 
 
 def bounds(plan: Plan, *families: Sequence[Sight]) -> list[Bound]:
@@ -158,8 +169,8 @@ def promised(plan: Plan, change: Change) -> float:
 
 def _bound(plan: Plan, sight: Sight, alpha: float) -> Bound:
     canary, both = sight.canary, (sight.ours, sight.theirs)
-    choosing = [side[:: sight.kept] for side in both]
-    counted = [np.delete(side, np.s_[:: sight.kept]) for side in both]
+    choosing = [side[:: sight.choosing] for side in both]
+    counted = [np.delete(side, np.s_[:: sight.choosing]) for side in both]
     delta = 0.0 if plan.delta is None else float(plan.delta)
     event = best_event(choosing[0], choosing[1], alpha=alpha, delta=delta, trials=len(counted[0]))
     counts = event.counts(counted[0], counted[1])
@@ -176,12 +187,14 @@ def _bound(plan: Plan, sight: Sight, alpha: float) -> Bound:
 
 def _trained(canary: Canary, statistic: str, ours: Floats, theirs: Floats) -> Sight:
     direction = discriminant(ours[::TRAINED], theirs[::TRAINED])
-    return Sight(canary=canary, statistic=statistic, ours=ours @ direction, theirs=theirs @ direction, kept=TRAINED)
+    return Sight(
+        canary=canary, statistic=statistic, ours=ours @ direction, theirs=theirs @ direction, choosing=TRAINED
+    )
 
 
 def _layer(plan: Plan, canary: Canary) -> Mechanism:
-    weight = abs(weights(plan)[0])
-    layer = plan.cycle_layer(weight) if canary.change == "cycle" else plan.pattern_layer(weight)
+    both = layers(plan)
+    layer = both.cycle if canary.change == "cycle" else both.pattern
     assert layer is not None
     return layer
 
@@ -191,22 +204,13 @@ def _alone(plan: Plan, canary: Canary, seen: Transcripts, cycles: int) -> Floats
     if canary.change == "pattern":
         assert seen.hidden is not None
         return seen.hidden.astype(np.float64)
-    rows = (seen.values * plan.query.denominator(2)).reshape(len(seen.values), cycles, -1)[:, min(1, cycles - 1)]
+    rows = by_cycle(plan, seen)[:, min(1, cycles - 1)]
     alone = rows if seen.hidden is None else rows - seen.hidden
     return np.asarray(alone, dtype=np.float64)
 
 
-def _expected(plan: Plan, canary: Canary, side: int, cycles: int) -> Floats:
+def _about(plan: Plan, canary: Canary, side: int, cycles: int) -> Floats:
     """The same of a canary's group without noise."""
-    heavy, light = weights(plan)
-    other = companion(plan, cycles)
-    total = np.zeros(1)
-    for readings, present, weight in (
-        (canary.sides[side], canary.present, heavy),
-        (other, np.ones(other.shape, dtype=bool), light),
-    ):
-        alone = contribution(plan, readings.reshape(-1, 1), present.reshape(-1, 1), weight=weight)
-        added = alone.pattern if canary.change == "pattern" else alone.cycles[min(1, cycles - 1)]
-        assert added is not None
-        total = total + added[:, 0]
-    return total
+    without = expected(plan, canary, side)
+    total = without.pattern if canary.change == "pattern" else without.cycles[min(1, cycles - 1)]
+    return np.asarray(total, dtype=np.float64)

@@ -16,19 +16,23 @@ from diurnal.promise.query import Share, Sum, Weighted
 from diurnal.readings.panel import Panel
 from diurnal.study.audit.facts import Fact
 
-PARTITION = "part"
+_PARTS = "part"
 ROOMY = 10
 """A budget of so many times what a plan costs, where something else is to be refused."""
 
 
 def refusals(plan: Plan) -> list[Fact]:
-    """What must be refused of a plan's kind, tried on the shipped curator; and that a known total is not reported.
+    """What must be refused of a plan's kind, tried on the shipped curator, and what it must leave out of reports.
+
+    A refusal for another reason than the one that was looked for is a refusal.
 
     Args:
         plan: The plan, as `canary.to_audit` makes it, but with its own least number of households.
     """
     homes = _Homes(plan)
-    return [_fact(name, work) for name, work in _tries(homes)] + [_known_total(homes)]
+    found = [_fact(name, work) for name, work in _tries(homes)]
+    found += [_known_total(homes), _successor(homes)]
+    return found + ([_too_few(homes)] if plan.level == "pattern" and homes.least > 2 else [])
 
 
 class _Homes:
@@ -39,14 +43,14 @@ class _Homes:
         self.plan = plan.with_(groups=None, query=Sum() if plan.level != "cycle" else plan.query)
         n, slots = 2 * self.least, plan.grid.slots
         low, high = plan.domain
-        k, s, i = np.indices((plan.history + 2, slots, n))
+        k, s, i = np.indices((plan.history + 3, slots, n))
         readings = low + (high - low) // 2 + (k + s + i) % 2 * min(1, (high - low) // 2)
         small = ["few"] * (self.least - 1)
         self.panel = Panel.from_array(
             readings.reshape(-1, n),
             grid=plan.grid,
             households=[f"home {i}" for i in range(n)],
-            groups={PARTITION: [*small, *["many"] * (n - len(small))]},
+            groups={_PARTS: [*small, *["many"] * (n - len(small))]},
         )
 
     def curator(self, times: int = ROOMY) -> Curator:
@@ -65,7 +69,7 @@ def _tries(homes: _Homes) -> Iterator[Try]:
     if plan.minimum_group > 1:
         yield (
             "a group of too few households",
-            lambda: start(homes.curator(), plan.with_(groups=PARTITION), panel),
+            lambda: start(homes.curator(), plan.with_(groups=_PARTS), panel),
         )
     yield "a plan that the budget does not cover", lambda: _beyond(homes)
     if plan.level == "pattern" and plan.minimum_group > 1:
@@ -75,9 +79,14 @@ def _tries(homes: _Homes) -> Iterator[Try]:
             "weights that tell homes apart",
             lambda: start(homes.curator(), plan.with_(query=Weighted(weights)), panel),
         )
+        yield "the same steps with other profiles", lambda: _profiles(homes)
+    if plan.level == "strong":
+        yield "a history that another strong plan reports", lambda: _learned(homes)
     if plan.level != "cycle":
         yield "a pattern plan and a strong one over the same homes", lambda: _levels(homes)
         yield "a counting plan over homes whose pattern is hidden", lambda: _counting(homes)
+    yield "another domain in the same store", lambda: _population(homes)
+    yield "a household that was erased", lambda: _erased(homes)
 
 
 def _fact(name: str, work: Callable[[], object]) -> Fact:
@@ -98,6 +107,32 @@ def _rosters(homes: _Homes) -> None:
     curator = homes.curator()
     homes.start(curator, homes.plan, homes.panel.without([homes.panel.households[0]]))
     homes.start(curator, homes.plan, homes.panel)
+
+
+def _profiles(homes: _Homes) -> None:
+    curator = homes.curator()
+    homes.start(curator, homes.plan, homes.panel)
+    otherwise = np.full_like(homes.panel.readings, homes.plan.domain[1])
+    homes.start(curator, homes.plan, homes.panel.following(otherwise, first_step=0).after(1))
+
+
+def _learned(homes: _Homes) -> None:
+    curator, plan = homes.curator(), homes.plan
+    homes.start(curator, plan, homes.panel).report(homes.panel.after(plan.history))
+    homes.start(curator, plan, homes.panel.after(1))
+
+
+def _population(homes: _Homes) -> None:
+    curator, (low, high) = homes.curator(), homes.plan.domain
+    homes.start(curator, homes.plan, homes.panel)
+    homes.start(curator, homes.plan.with_(domain=(low, high + 1)), homes.panel)
+
+
+def _erased(homes: _Homes) -> None:
+    curator, plan = homes.curator(), homes.plan
+    homes.start(curator, plan, homes.panel)
+    curator.erase(homes.panel.households[0])
+    homes.start(curator, plan.with_(epsilon=plan.eps_z / 2), homes.panel)
 
 
 def _levels(homes: _Homes) -> None:
@@ -143,10 +178,47 @@ def _known_total(homes: _Homes) -> Fact:
     rows = stream.report(later.closing([known]))
     shown = {row.step for row in rows} | {row.step for row in stream.report(later)}
     return Fact(
-        name="refused: a report of a step whose total is public",
+        name="left out: a step whose total is public",
         held=known not in shown,
         says=f"It is on the calendar, and was {'reported' if known in shown else 'never reported'}.",
     )
 
 
-__all__ = ["refusals"]
+def _successor(homes: _Homes) -> Fact:
+    """What a stopped plan has reported, its successor never reports again (theory 4.5)."""
+    name = "left out: steps that a stopped plan has reported"
+    plan, curator = homes.plan, homes.curator()
+    first = homes.start(curator, plan, homes.panel)
+    later = homes.panel.after(plan.history)
+    stop = later.steps.start + plan.grid.slots
+    first.report(later.between(later.steps.start, stop))
+    first.stop()
+    try:
+        second = homes.start(curator, plan.with_(epsilon=plan.eps_z / 2), homes.panel)
+    except RefusedError:
+        # Who may not begin reports nothing twice.
+        return Fact(name=name, held=True, says="Its successor was refused.")
+    again = [row.step for row in second.report(later) if row.step < stop]
+    return Fact(
+        name=name,
+        held=not again,
+        says=f"Its successor was asked for them, and reported {len(again)}.",
+    )
+
+
+def _too_few(homes: _Homes) -> Fact:
+    """Where fewer homes than the least number are there, a pattern plan says its noisy profile alone (4.6)."""
+    plan = homes.plan
+    stream = homes.start(homes.curator(), plan, homes.panel)
+    later = homes.panel.after(plan.history)
+    present = np.zeros(later.present.shape, dtype=bool)
+    present[:, : homes.least - 1] = True
+    rows = stream.report(later.following(later.readings, present=present, first_step=later.first_step))
+    profile = stream.noisy_profile["all"]
+    more = sum(row.numerator != profile[row.step % plan.grid.slots] for row in rows)
+    return Fact(
+        name="left out: variations of too few households",
+        held=more == 0,
+        says=f"{homes.least - 1} of {later.n_households} homes were there; {more} of {len(rows)} reports said more "
+        "than the noisy profile.",
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
+from diurnal.curator import guard
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
+from diurnal.errors import RefusedError
 from diurnal.exact import text
 from diurnal.study.audit.facts import Fact
 
@@ -17,7 +17,7 @@ def running(curator: Curator, stream: Stream) -> list[Fact]:
         curator: The curator of the store.
         stream: The stream.
     """
-    return [_whole(curator), _within(curator), _once(stream), _its_own(stream)]
+    return [_whole(curator), _within(curator), _allowed(curator), _rows(stream)]
 
 
 def _whole(curator: Curator) -> Fact:
@@ -25,7 +25,7 @@ def _whole(curator: Curator) -> Fact:
     return Fact(
         name="the store is as its ledger says",
         held=looked.sound,
-        says=f"{looked.events} events and {looked.rows} rows were looked at; {len(looked.findings)} finding(s).",
+        says=f"Of {looked.events:,} events and {looked.rows:,} rows, {len(looked.findings)} finding(s).",
     )
 
 
@@ -39,24 +39,35 @@ def _within(curator: Curator) -> Fact:
     )
 
 
-def _once(stream: Stream) -> Fact:
-    rows = stream.rows()
-    times = Counter((row.step, row.group, row.series) for row in rows)
-    twice = sum(number > 1 for number in times.values())
+def _allowed(curator: Curator) -> Fact:
+    """The guard's rules between plans, applied again to those that are there."""
+    store, refused = curator._store, []
+    with store.transaction():
+        records = store.records()
+    for place, record in enumerate(records):
+        others = records[:place]
+        try:
+            guard.check_groups(record)
+            guard.check_overlap(record, others)
+            guard.check_differencing(record, others)
+            guard.check_free(record, others)
+            guard.check_profiles(record, others)
+        except RefusedError as refusal:
+            refused.append(f"{record.key[:12]}: {type(refusal).__name__}")
     return Fact(
-        name="each step of a group has one row",
-        held=twice == 0,
-        says=f"{len(rows)} rows; {twice} of them more than once.",
+        name="the plans may stand beside each other",
+        held=not refused,
+        says=f"{len(records)} plan(s); would be refused today: {'; '.join(refused) or 'none'}.",
     )
 
 
-def _its_own(stream: Stream) -> Fact:
-    """Rows are of the plan, and say as much noise as its mechanisms have."""
-    plan, rows = stream.plan, stream.rows()
-    other = sum(row.plan != plan.hash for row in rows)
+def _rows(stream: Stream) -> Fact:
+    """Rows are of the plan's own steps, and say to have noise."""
+    record, rows = stream._record(), stream.rows()
+    outside = sum(not record.first_step <= row.step < record.last for row in rows)
     bare = sum(row.deviation <= 0 for row in rows)
     return Fact(
-        name="every row is the plan's, and has noise",
-        held=other == bare == 0,
-        says=f"{len(rows)} rows; {other} of another plan, {bare} that say to have no noise.",
+        name="every row is at a step of the plan, and has noise",
+        held=outside == bare == 0,
+        says=f"{len(rows):,} rows; {outside} at steps that are not the plan's, {bare} that say to have no noise.",
     )

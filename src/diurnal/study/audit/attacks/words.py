@@ -11,6 +11,8 @@ from diurnal.study.audit.attacks.result import Outcome
 from diurnal.study.audit.attacks.rosters import DIGITS, HEAVIEST, JOINS, LEAVES, ONE_STORE, TWO_STORES
 from diurnal.study.audit.attacks.streams import CALENDAR, KNOWN
 
+ALIKE = "about as well as"
+
 
 class Numbers:
     """An attack's numbers, as its sentence wants them."""
@@ -45,7 +47,7 @@ class Numbers:
     def beside(self, release: str, size: int) -> str:
         """How well an attacker does, beside what no noise allows, in words."""
         mine, bare = (self._outcome(each, "", size).value or 0.0 for each in (release, NO_NOISE))
-        return "about as well as" if mine > bare - 0.05 else "less well than"
+        return ALIKE if mine > bare - 0.05 else "less well than"
 
     def error(self, release: str) -> str:
         """How many times its own size something is off."""
@@ -155,21 +157,31 @@ def _leaving(found: Numbers) -> str:
 
 
 def _overlapping(found: Numbers) -> str:
+    refused = found.of(PATTERN, ONE_STORE) == "refused"
+    one_store = (
+        "A pattern curator refuses the second one, as long as both are asked of the same store"
+        if refused
+        else f"A PATTERN CURATOR ALLOWED BOTH IN ONE STORE: the home is {found.seen(PATTERN, ONE_STORE)}"
+    )
     return (
-        "Two sums that differ by one home are that home. A pattern curator refuses the second one, as long as both "
-        "are asked of the same store. Over two stores nothing stops it, and every change of the home is "
-        f"{found.seen(PATTERN, TWO_STORES)}: keep one store for a population. A strong curator allows both, and "
-        f"the home's readings are {found.seen(STRONG, ONE_STORE)}."
+        f"Two sums that differ by one home are that home. {one_store}. Over two stores nothing stops it, and every "
+        f"change of the home is {found.seen(PATTERN, TWO_STORES)}: keep one store for a population. A strong "
+        f"curator allows both, and the home's readings are {found.seen(STRONG, ONE_STORE)}."
     )
 
 
 def _weights(found: Numbers) -> str:
-    refused = found.of(STRONG, DIGITS) == "refused"
-    digits = "such weights are refused as well" if refused else f"they are {found.seen(STRONG, DIGITS)}"
+    digits, pattern = (
+        "such weights are refused as well"
+        if found.of(STRONG, DIGITS) == "refused"
+        else f"they are {found.seen(STRONG, DIGITS)}",
+        "Pattern mode refuses weights that fewer than 15 homes share"
+        if found.of(PATTERN, HEAVIEST) == "refused"
+        else f"PATTERN MODE ALLOWED A WEIGHT OF ITS OWN: that home is {found.seen(PATTERN, HEAVIEST)}",
+    )
     return (
-        "Weights can give each home digits of its own in the sum. Pattern mode refuses weights that fewer than 15 "
-        f"homes share. In strong mode noise grows with the heaviest weight: {digits}, and a home that weighs 1,000 "
-        f"times more is {found.seen(STRONG, HEAVIEST)}."
+        f"Weights can give each home digits of its own in the sum. {pattern}. In strong mode noise grows with the "
+        f"heaviest weight: {digits}, and a home that weighs 1,000 times more is {found.seen(STRONG, HEAVIEST)}."
     )
 
 
@@ -186,12 +198,14 @@ def _absence(found: Numbers) -> str:
 
 def _membership(found: Numbers) -> str:
     least, most = found.sizes
+    alike = found.beside(PATTERN, least) == found.beside(PATTERN, most) == ALIKE
+    size = "Not the noise protects there, but the size of the group. " if alike else ""
     return (
         "Neither mode promises to hide who is in the group. In pattern mode the attacker does "
         f"{found.beside(PATTERN, least)} without any noise: {found.of(PATTERN, size=least)} against "
         f"{found.of(NO_NOISE, size=least)} for {least} homes, {found.of(PATTERN, size=most)} against "
-        f"{found.of(NO_NOISE, size=most)} for {most:,}. Not the noise protects there, but the size of the "
-        f"group. In strong mode: {found.of(STRONG, size=least)} and {found.of(STRONG, size=most)}, where 0.5 is a "
+        f"{found.of(NO_NOISE, size=most)} for {most:,}. {size}"
+        f"In strong mode: {found.of(STRONG, size=least)} and {found.of(STRONG, size=most)}, where 0.5 is a "
         "coin toss. A better attacker may be right more often, without noise above all."
     )
 
