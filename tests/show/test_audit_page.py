@@ -132,11 +132,13 @@ def test_a_bound_of_nothing_is_told_of_the_most_transcripts(audits_of):
 def test_a_promise_about_a_shorter_history_is_told_apart(audits_of, tmp_path):
     """What is promised for the plan's history, and for the shorter one that canaries had."""
     result = audits_of["strong"]
-    own, tried = (each.guarantee().numbers()["history_epsilon"] for each in (result.plan, result.tried))
+    assert "it was tried with" not in pages(tmp_path, result)[0]
+    longer = dataclasses.replace(result, plan=result.plan.with_(history=40))
+    own, tried = (each.guarantee().numbers()["history_epsilon"] for each in (longer.plan, longer.tried))
     assert float(own) < float(tried)
     assert (
-        f"{own} is promised for the plan's 4 cycles, {tried} for the 2 it was tried with"
-        in pages(tmp_path, result)[0]
+        f"{own} is promised for the plan's 40 cycles, {tried} for the 4 it was tried with"
+        in pages(tmp_path, longer)[0]
     )
 
 

@@ -19,7 +19,7 @@ from diurnal.study import paper
 from diurnal.study.audit.measured import ALPHA, KNOWN
 from diurnal.study.audit.statistic import best_event
 
-HORIZONS = (1, 3, 10, 30, 100, 365)
+HORIZONS = (1, 3, 10, 30, 100)
 """How many cycles an attacker waits."""
 
 WIDTH = 1000
