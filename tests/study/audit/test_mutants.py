@@ -280,10 +280,11 @@ def not_clipped_by_the_caller(monkeypatch):
 
 def bound_forgotten_by_the_caller(monkeypatch):
     real = publishing._strong_sums
-    monkeypatch.setattr(
-        publishing, "_strong_sums", lambda record, panel: real(records.replace(record, plan=record.plan.with_(
-            variation_bound=None)), panel)
-    )  # fmt: skip
+
+    def sums(record, panel):
+        return real(records.replace(record, plan=record.plan.with_(variation_bound=None)), panel)
+
+    monkeypatch.setattr(publishing, "_strong_sums", sums)
 
 
 def groups_added_to_each_other(monkeypatch):
@@ -383,10 +384,11 @@ def undercharged(monkeypatch):
 
 def few_are_enough(monkeypatch):
     real = usage.used_sums
-    monkeypatch.setattr(
-        usage, "used_sums", lambda record, panel: real(records.replace(record, plan=record.plan.with_(
-            minimum_group=1)), panel)
-    )  # fmt: skip
+
+    def used_sums(record, panel):
+        return real(records.replace(record, plan=record.plan.with_(minimum_group=1)), panel)
+
+    monkeypatch.setattr(usage, "used_sums", used_sums)
 
 
 def any_history_will_do(monkeypatch):

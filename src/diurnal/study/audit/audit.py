@@ -54,8 +54,10 @@ class Effort:
 
 QUICK = Effort(copies=200, eventful=60)
 DEEP = Effort(copies=6000, eventful=300)
-SHORT = 48
-"""Cycles of fewer slots take less time, and a deep audit makes as many transcripts more, up to six times."""
+USUAL = 48
+"""Of longer cycles there are fewer transcripts, of shorter ones in a deep audit more, up to six times."""
+LEAST = 60
+"""How many copies there are of a canary that is worth many, at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,8 +231,9 @@ def _effort(plan: Plan, every: list[Canary], *, deep: bool) -> Effort:
     chosen = DEEP if deep else QUICK
     largest = max(measured.promised(plan, canary.change) for canary in every if canary.change != "history")
     wanted = math.ceil(25 * math.exp(min(largest, 10)))
-    times = max(1, min(6, SHORT // plan.grid.slots)) if deep else 1
-    return Effort(copies=times * chosen.copies, eventful=max(chosen.eventful, min(DEEP.eventful, wanted)))
+    times = min(6 if deep else 1, USUAL / plan.grid.slots)
+    copies = max(LEAST, round(times * chosen.copies))
+    return Effort(copies=copies, eventful=max(chosen.eventful, min(DEEP.eventful, wanted)))
 
 
 def number(value: float) -> str:
