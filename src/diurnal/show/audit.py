@@ -134,8 +134,8 @@ def _run(audit: Audit, about: Sequence[str]) -> Iterator[Block]:
             f"By diurnal {__version__}, as it is installed where the audit ran.",
             f"Transcripts: {audit.transcripts:,}, each of {_counted(CYCLES, 'cycle')}, made by the shipped curator "
             "with noise of the system's entropy. Some are of a curator on a store in a file that was restarted "
-            "twice, once in the middle of a cycle, was given late and corrected readings, and was asked again for "
-            "everything.",
+            "several times, once in the middle of a cycle, was given late and corrected readings, and was asked "
+            "again for everything.",
             f"Canaries: {_counted(len(canaries), 'household')}, made up to be as hard to hide as can be, each "
             f"in two neighbouring data sets: {'; '.join(sorted({name for name, _ in canaries}))}.",
             f"In closed form: {pairs:,} pairs of neighbours, {TRIES} households at random among them, by the "
