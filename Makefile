@@ -14,7 +14,7 @@ help:
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
 	@echo "make audit   every mechanism's promise, deeply tried; writes docs/audit-figures.md"
-	@echo "make pictures  the page and the command line as pictures; writes docs/images"
+	@echo "make pictures  the page, the service and the command line as pictures; writes docs/images"
 
 demo: $(VENV)/core
 	$(BIN)/diurnal demo
@@ -45,6 +45,7 @@ audit: $(VENV)/dev
 
 pictures: $(VENV)/dev browser
 	$(BIN)/python tools/pictures.py
+	$(BIN)/python tools/service_pictures.py
 
 # Tests of pages run in a real browser; without one they are skipped, and say so.
 browser:
@@ -61,6 +62,6 @@ $(VENV)/core: requirements/core.txt pyproject.toml
 		--editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/core requirements/dev.txt
+$(VENV)/dev: $(VENV)/core requirements/dev.txt requirements/web.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
 	@touch $@

@@ -64,13 +64,13 @@ def _work(folder: Path) -> None:
     for job in JOBS.strip().splitlines():
         words = job.split()[1:]
         if "DIGEST" in words:
-            checked = _run(folder, ["check", "homes.parquet"])
+            checked = run(folder, ["check", "homes.parquet"])
             digest = next(line.split()[1] for line in checked.splitlines() if line.startswith("digest"))
             words[words.index("DIGEST")] = digest
-        _run(folder, words)
+        run(folder, words)
 
 
-def _run(folder: Path, words: list[str], **more: str) -> str:
+def run(folder: Path, words: list[str], **more: str) -> str:
     command = [sys.executable, "-c", "from diurnal.show.cli import main; main()", *words]
     env = {**os.environ, **more}
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=env).stdout
@@ -78,7 +78,7 @@ def _run(folder: Path, words: list[str], **more: str) -> str:
 
 def _terminal(folder: Path, words: list[str], lines: int) -> str:
     """What a command prints on a terminal, as a page."""
-    shown = _run(folder, words, FORCE_COLOR="1", COLUMNS="80").splitlines()[:lines]
+    shown = run(folder, words, FORCE_COLOR="1", COLUMNS="80").splitlines()[:lines]
     console = Console(record=True, width=80, file=io.StringIO())
     console.print(Text.from_ansi("\n".join([*shown, "..."])))
     said = " ".join(words).replace(" --domain", " \\\n    --domain")

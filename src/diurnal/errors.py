@@ -16,7 +16,9 @@
         ├── PrivateError               what was computed on private data was about to be made public
         ├── StoreError                 a store that cannot be reached, written, or believed
         │   └── NoStoreError           there is none
-        └── StreamError                an unknown or stopped stream
+        ├── StreamError                an unknown or stopped stream
+        ├── BatchError                 a batch of readings under the key of another one
+        └── ServiceError               a service that says no, or cannot be reached
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
 (docs/theory.md, section 4.7).
@@ -124,3 +126,21 @@ class NoStoreError(StoreError):
 
 class StreamError(RefusedError):
     """The stream is unknown here, or has been stopped."""
+
+
+class BatchError(RefusedError):
+    """A batch of readings came under a key that other readings were taken with."""
+
+
+class ServiceError(RefusedError):
+    """A service has said no, or cannot be reached.
+
+    Attributes:
+        status: Its answer by number; 0 if there was none.
+        code: Its answer in a word.
+    """
+
+    def __init__(self, message: str, *, hint: str, status: int = 0, code: str = "unreachable") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.code = code

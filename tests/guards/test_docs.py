@@ -182,6 +182,8 @@ def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
     found["raise-cap"] = said("raise-cap", *store, "--pattern", "3")
     found["erase"] = said("erase", "home-000003", *store)
     found["move-out"] = said("move-out", "home-000004", "--from", "2022-07-12T00:00", *store)
+    found["token"] = said("token", "make", "--role", "ingest", "--name", "headend")
+    found["serve"] = _served("serve", *store, "--tokens", "tokens.json", "--port", "0", "--json")
     found["stop"] = said("stop", *store)
     found["drift"] = said("drift", *store)
     found["demo"] = said("demo", "--homes", "20", "--days", "16", "--out", "demo")
@@ -192,6 +194,16 @@ def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
     for verb, content in found.items():
         assert content["version"] == 1
         assert content.keys() - {"version", "verb"} == told[verb], verb
+
+
+def _served(*words):
+    """What the service prints once it listens; then it is told to stop."""
+    command = [sys.executable, "-c", "from diurnal.show.cli import main; main()", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        line = process.stdout.readline()
+        process.terminate()
+        assert process.wait(30) == 0
+    return json.loads(line)
 
 
 RUN_NOTEBOOK = """

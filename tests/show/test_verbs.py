@@ -5,6 +5,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -22,6 +24,16 @@ def run(*arguments, code=0):
     done = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="diurnal")
     assert done.exit_code == code, f"{done.exit_code}: {done.output}\n{done.exception!r}"
     return done
+
+
+def served(*arguments):
+    """What the service prints for programs once it listens, in a process of its own; then it is told to stop."""
+    command = [sys.executable, "-c", "from diurnal.show.cli import main; main()", *map(str, arguments), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        process.terminate()
+        assert process.wait(30) == 0, process.stderr.read()
+    return json.loads(line)
 
 
 def said(*arguments):
@@ -72,8 +84,9 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
     names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
     assert {"demo", "import", "check", "plan", "start", "report", "watch", "export", "ledger"} <= set(names)
     later = ["report", "watch", "export", "drift", "status", "ledger", "backup", "raise-cap", "erase", "move-out"]
-    studies = ["demo", "reproduce", "compare", "audit"]
-    order = ["town", "import", "check", "plan", "start", *later, "stop", "fence", *studies]
+    service = ["token", "serve"]
+    last = ["stop", "fence", "demo", "reproduce", "compare", "audit"]
+    order = ["town", "import", "check", "plan", "start", *later, *service, *last]
     assert sorted(names) == sorted(order)
     monkeypatch.setenv("COLUMNS", "200")
     (town / "inbox").mkdir()
@@ -88,6 +101,9 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
             words += ["--draws", "2"]
         if name == "audit":
             words += ["--no-attacks"]
+        if name == "serve":
+            assert served(*words[1:], "--port", 0)["tokens"] == "tokens.json"
+            continue
         run(*words[1:])
         if name == "check":
             given["DIGEST"] = digest()

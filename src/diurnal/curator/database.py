@@ -70,6 +70,17 @@ def of_url(url: str) -> sa.Engine:
     Raises:
         StoreError: It is no address of one, or its driver is missing.
     """
+    engine = _postgres(url, isolation_level="READ COMMITTED")
+
+    def lock(connection: Any) -> None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+    sa.event.listen(engine, "begin", lock)
+    return engine
+
+
+def _postgres(url: str, **options: Any) -> sa.Engine:
     try:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() != "postgresql":
@@ -78,19 +89,42 @@ def of_url(url: str) -> sa.Engine:
             )
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(
-            parsed, pool_pre_ping=True, hide_parameters=True, isolation_level="READ COMMITTED"
-        )
+        return sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True, **options)
     except sa.exc.ArgumentError:
         raise StoreError("That is no address of a database.", hint="postgresql+psycopg://host/name") from None
     except ModuleNotFoundError:
         raise StoreError("PostgreSQL needs psycopg.", hint="pip install 'diurnal[postgres]'") from None
 
-    def lock(connection: Any) -> None:
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
-    sa.event.listen(engine, "begin", lock)
+def for_reading(where: str | Path) -> sa.Engine:
+    """A database that is there, for who only reads: it waits for no writer, and keeps none waiting.
+
+    A transaction sees one moment of the store. What would write is refused by the database.
+
+    Raises:
+        StoreError: It is no address of a database, or its driver is missing.
+    """
+    if "://" in str(where):
+        return _postgres(
+            str(where), isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
+        )
+    # Not made where it is not there: whoever reads leaves nothing behind.
+    address = f"{Path(where).absolute().as_uri()}?mode=rw"
+
+    def connected() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=PATIENCE)
+
+    engine = sa.create_engine("sqlite://", hide_parameters=True, creator=connected, poolclass=sa.pool.QueuePool)
+
+    def reads(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA query_only=ON")
+
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    sa.event.listen(engine, "connect", reads)
+    sa.event.listen(engine, "begin", begin)
     return engine
 
 

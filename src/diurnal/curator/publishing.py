@@ -16,15 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from diurnal.curator import usage
 from diurnal.curator.intake import as_panel, without_moved
 from diurnal.curator.layers import Layers, in_parts, released
-from diurnal.curator.records import HeldStep, StreamRecord, Values, runs
+from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
+from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
@@ -211,7 +212,18 @@ def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:
     return [step for step in steps if first <= step < end and step not in calendar]
 
 
-def written(record: StreamRecord, step: int, values: Values) -> Iterator[Report]:
+class Told(Protocol):
+    """Whatever rows are written by: a plan and its groups."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def groups(self) -> tuple[Group, ...]: ...
+    @property
+    def key(self) -> str: ...
+
+
+def written(record: Told, step: int, values: Values) -> Iterator[Report]:
     """The rows of a step from its values: series by series, group by group."""
     plan = record.plan
     slot, time, unit = plan.grid.slot(step), plan.grid.time(step), plan.query.unit(plan.grid.unit)

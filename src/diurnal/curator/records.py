@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -240,6 +240,15 @@ def _group(content: Mapping[str, Any]) -> Group:
         noisy_profile=tuple(Fraction(value) for value in content["noisy_profile"]),
         forms=tuple(Form.from_json(form) for form in content["forms"]),
     )
+
+
+def by_step(found: Iterable[Any]) -> dict[int, Values]:
+    """Released values by step, from rows of a database: a step and one of its values, in order."""
+    values: dict[int, list[Fraction]] = {}
+    for step, value in found:
+        above, _, below = value.partition("/")
+        values.setdefault(step, []).append(Fraction(int(above), int(below or 1)))
+    return {step: tuple(each) for step, each in values.items()}
 
 
 def runs(steps: list[int]) -> list[range]:

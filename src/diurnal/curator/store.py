@@ -26,7 +26,7 @@ from diurnal.curator import ledger, queries, schema
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
-from diurnal.curator.records import StreamRecord, Values, runs
+from diurnal.curator.records import StreamRecord, Values, by_step, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
 from diurnal.errors import StreamError
 from diurnal.exact import text
@@ -332,12 +332,8 @@ class Store(Passing):
         """The published values of those steps that have been published."""
         if not steps:
             return {}
-        found: dict[int, list[Fraction]] = {}
         asked = {"plan": plan, "first": min(steps), "last": max(steps)}
-        for step, value in self._connection.execute(queries.ROWS, asked):
-            above, _, below = value.partition("/")
-            found.setdefault(step, []).append(Fraction(int(above), int(below or 1)))
-        return {step: tuple(values) for step, values in found.items()}
+        return by_step(self._connection.execute(queries.ROWS, asked))
 
     def used(self, plan: int, step: int) -> str | None:
         """A digest of the readings that went into a published step."""

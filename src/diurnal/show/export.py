@@ -8,6 +8,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from diurnal.check.verdict import check
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
@@ -108,12 +110,32 @@ def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Pane
     return custodian_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data)
 
 
-def _csv(rows: Sequence[Report], path: Path) -> None:
+def csv_text(rows: Sequence[Report]) -> str:
+    """Rows as CSV, with a first line."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(row.to_json() for row in rows)
-    write_whole(path, file.getvalue())
+    return file.getvalue()
+
+
+def table_of(rows: Sequence[Report]) -> pa.Table:
+    """Rows as a table. Values stay decimals in text: a float would not be the released value."""
+    kinds = {name: pa.int64() if name == "step" else pa.string() for name in COLUMNS}
+    return pa.table({name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()})
+
+
+def parquet_bytes(rows: Sequence[Report]) -> bytes:
+    """Rows as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    target = pa.BufferOutputStream()
+    pq.write_table(table_of(rows), target)
+    return bytes(target.getvalue().to_pybytes())
+
+
+def _csv(rows: Sequence[Report], path: Path) -> None:
+    write_whole(path, csv_text(rows))
 
 
 def _jsonl(rows: Sequence[Report], path: Path) -> None:
@@ -121,12 +143,4 @@ def _jsonl(rows: Sequence[Report], path: Path) -> None:
 
 
 def _parquet(rows: Sequence[Report], path: Path) -> None:
-    """Values stay decimals in text: a float would not be the released value."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kinds = {name: pa.int64() if name == "step" else pa.string() for name in COLUMNS}
-    columns = {name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}
-    target = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), target)
-    write_whole(path, target.getvalue().to_pybytes())
+    write_whole(path, parquet_bytes(rows))

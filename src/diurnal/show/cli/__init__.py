@@ -1,8 +1,8 @@
 """The command line: `diurnal`, a verb for each thing that one does with a store of reports.
 
 Exit codes: 0 done; 1 refused, and said why; 2 wrong usage; 130 interrupted. Whatever a verb does it does at once or
-not at all. Verbs live beside what they are about: `readings`, `plans`, `streams`, `stores`, `audits`, `studies`;
-`verbs` has what all of them share, `screen` where their words go, `settings` the file of defaults. The console
+not at all. Verbs live beside what they are about: `readings`, `plans`, `streams`, `stores`, `serve`, `audits`,
+`studies`; `verbs` has what all of them share, `screen` where their words go, `settings` the file of defaults. The console
 script is `diurnal_command`, beside the package.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import signal
 
-from diurnal.show.cli import audits, demo, plans, readings, stores, streams, studies
+from diurnal.show.cli import audits, demo, plans, readings, serve, stores, streams, studies
 from diurnal.show.cli.verbs import app
 
-for room in (demo, readings, plans, streams, stores, audits, studies):
+for room in (demo, readings, plans, streams, stores, serve, audits, studies):
     room.add(app)
 
 

@@ -33,7 +33,7 @@ class Screen:
     ) -> None:
         if log_level not in LEVELS:
             raise typer.BadParameter(f"Expected one of {', '.join(LEVELS)}.", param_hint="--log-level")
-        self.verb, self.as_json, self.quiet = verb, as_json, quiet
+        self.verb, self.as_json, self.quiet, self.log_level = verb, as_json, quiet, log_level
         # Colour only on a terminal; what is printed is never read as markup.
         self._out = Console(highlight=False, markup=False, emoji=False)
         _set_up_log(log_level)

@@ -6,15 +6,12 @@ public facts of it are taken one by one, in `_facts`, and all of the content pas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from itertools import groupby
 from typing import Any
 
-from diurnal.check.periods import in_words
 from diurnal.curator.curator import Curator
 from diurnal.curator.records import runs
 from diurnal.curator.report import Report
@@ -25,53 +22,11 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict
 from diurnal.planning.prediction import SPANS, Row, short
 from diurnal.private import public
-from diurnal.promise.guarantee import Guarantee, Level
+from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel, Shape
+from diurnal.show.page import words
 from diurnal.show.page.ledger import ledger_content
-
-PROMISED: dict[Level, str] = {
-    "pattern": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household, its "
-    "periodic component, from another.",
-    "strong": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household from "
-    "another, nor what it did differently in any one reported {cycle}.",
-    "cycle": "Whoever sees all these reports can hardly tell what a household did in any one {cycle}.",
-}
-"""What a level promises, in one sentence."""
-
-RESTS = (
-    "Both possibilities have the same households, groups and gaps.",
-    "All readings lie in the declared range.",
-    "Every bound comes from public knowledge.",
-    "Nobody publishes the true totals elsewhere.",
-    "Every plan over these households is in this one store.",
-)
-"""What every promise rests on, in short."""
-
-UNPROTECTED: dict[Level, tuple[str, ...]] = {
-    "pattern": (
-        "How each {cycle} differs from the usual one is published exactly, as a sum.",
-        "Where readings cannot be negative, little more than standby load is protected.",
-        "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
-        "One true total that becomes known undoes the noise of its slot for ever.",
-        "Who is on the roster is not hidden, nor what bounds clip.",
-    ),
-    "strong": (
-        "A change in many {cycle}s together, such as an absence, a new tenant or a way of life, costs that many "
-        "times as much.",
-        "Weekends and seasons are protected one {cycle} at a time.",
-        "What bounds clip of a household is in no stated error.",
-        "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much.",
-    ),
-    "cycle": (
-        "A usual {cycle} is there in every {cycle}, and is not protected.",
-        "A change in many {cycle}s together costs that many times as much.",
-        "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much.",
-    ),
-}
-"""What a level does not protect, at no less length."""
 
 LISTED = 480
 """How many rows the table of the last cycle has, at most."""
@@ -117,13 +72,7 @@ class Facts:
     @property
     def cycle(self) -> str:
         """What a cycle is called: a day, a week."""
-        return cycle_word(self.grid)
-
-
-def cycle_word(grid: Grid) -> str:
-    """What a cycle is called where it has a name."""
-    words = in_words(grid.slots, grid.minutes)
-    return words.removeprefix("1 ") if words in ("1 day", "1 week", "1 hour") else "cycle"
+        return words.cycle_word(self.grid)
 
 
 def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tuple[Facts, dict[str, Any]]:
@@ -137,8 +86,8 @@ def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tupl
     content = {
         **_about(facts),
         "short": _short(facts, ledger["budgets"]),
-        "epsilons": _epsilons(facts),
-        "sentences": _sentences(facts.guarantee),
+        "epsilons": words.epsilons(facts.plan),
+        "sentences": words.sentences(facts.guarantee),
         "prediction": _prediction(facts, open_data),
         "ledger": ledger,
         "last": _last_rows(facts),
@@ -178,16 +127,10 @@ def _mean_std(stream: Stream, plan: Plan, over: Sequence[int]) -> tuple[float | 
 
 def _about(facts: Facts) -> dict[str, Any]:
     """The title, and what is said below it."""
-    plan, grid = facts.plan, facts.grid
-    every = in_words(1, grid.minutes).removeprefix("1 ")
-    whole = plan.query.sentence().replace(" its ", " the ")
-    each = "" if plan.groups is None else " of each group"
-    for_whom = "the whole roster" if plan.groups is None else f"each group of {plan.groups!r}"
-    steps = facts.steps
+    plan, steps = facts.plan, facts.steps
     return {
-        "title": f"{plan.channel.capitalize()} every {every}: {whole}{each}",
-        "subtitle": f"Reported is {plan.query.sentence()}, for {for_whom}, every {grid.minutes} minutes of "
-        f"{plan.channel} in {facts.unit}. {covered(grid, steps)}",
+        "title": words.title(plan),
+        "subtitle": f"{words.reported(plan)} {covered(facts.grid, steps)}",
         "level": plan.level,
         "cycle": facts.cycle,
         "unit": facts.unit,
@@ -202,12 +145,8 @@ def covered(grid: Grid, steps: Sequence[int]) -> str:
     if not steps:
         return "Nothing has been reported yet."
     first, last = grid.wall(steps[0]), grid.wall(steps[-1])
-    return f"Reports so far go from {day(first)}, {first:%H:%M}, to {day(last)}, {last:%H:%M} ({grid.zone})."
-
-
-def day(moment: datetime) -> str:
-    """A date as a person writes it."""
-    return f"{moment.day} {moment:%B %Y}"
+    from_to = f"from {words.day(first)}, {first:%H:%M}, to {words.day(last)}, {last:%H:%M}"
+    return f"Reports so far go {from_to} ({grid.zone})."
 
 
 def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
@@ -226,54 +165,17 @@ def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
 
 
 def _short(facts: Facts, budgets: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """The promise, what it rests on and what it leaves out, in short; and what the store's plans cost together."""
-    level, cycle = facts.plan.level, facts.cycle
-    unprotected = UNPROTECTED[level]
-    if level == "strong" and facts.guarantee.history is None:
-        unprotected = (*unprotected, "A change in one {cycle} of the history is not covered.")
+    """The promise in short; and what the store's plans cost together."""
     numbers = facts.guarantee.numbers()
     own = [Fraction(numbers[name] or 0) for name in ("epsilon", "cycle_epsilon")]
+    more = []
     if any(Fraction(each["spent"]) > cost for each, cost in zip(budgets, own, strict=True)):
         # A cost of 0 for one day is a promise that nobody made.
-        costs = zip((f"the usual {cycle}", f"one {cycle}"), (each["spent"] for each in budgets), strict=True)
-        words = " and ".join(f"{spent} for {name}" for name, spent in costs if Fraction(spent))
-        unprotected = (*unprotected, f"Other plans report on these households too: together they cost {words}.")
-    return {
-        "promised": [PROMISED[level].format(cycle=cycle)],
-        "rests": list(RESTS),
-        "not": [said.format(cycle=cycle) for said in unprotected],
-    }
-
-
-def _epsilons(facts: Facts) -> list[dict[str, str]]:
-    """The numbers of the promise, each with what it is for."""
-    numbers = facts.guarantee.numbers()
-    cycle = f"for any one reported {facts.cycle}"
-    named = {"epsilon": f"for the usual {facts.cycle}, for ever", "cycle_epsilon": cycle}
-    found = []
-    for name, what in named.items():
-        if numbers[name] is not None:
-            loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
-            delta = f", but for a chance of delta {numbers['delta']}" if loose else ""
-            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": _odds(float(numbers[name]))})
-    return found
-
-
-def _odds(epsilon: float) -> str:
-    """What even odds can become."""
-    share = 100 / (1 + math.exp(-epsilon))
-    places = 0 if share < 99 else 1 if share < 99.9 else 3
-    return f"{share:.{places}f} : {100 - share:.{places}f}"
-
-
-def _sentences(guarantee: Guarantee) -> list[list[str]]:
-    """The guarantee's sentences in its own order, cut where assumptions and limits begin."""
-    kinds = {"Assumed:": "rests", "Not promised:": "not"}
-    parts = groupby(
-        guarantee.sentences(),
-        key=lambda said: next((kind for lead, kind in kinds.items() if said.startswith(lead)), "promised"),
-    )
-    return [[kind, *said] for kind, said in parts]
+        names = (f"the usual {facts.cycle}", f"one {facts.cycle}")
+        costs = zip(names, (each["spent"] for each in budgets), strict=True)
+        told = " and ".join(f"{spent} for {name}" for name, spent in costs if Fraction(spent))
+        more.append(f"Other plans report on these households too: together they cost {told}.")
+    return words.in_short(facts.plan, *more)
 
 
 def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:

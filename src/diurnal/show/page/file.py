@@ -8,7 +8,7 @@ Guarantee:
     has the truth beside the reports; it is marked in its title, at its top and in its footer, and is not to be
     published. A noisy profile is on a page in pattern mode only (theory 4.3).
 
-Whatever a user may have named is escaped, and no script runs but the two of this file: the page's own policy names
+Whatever a user may have named is escaped, and no script runs but those of this file: the page's own policy names
 them by their digests and lets the page ask for nothing from anywhere.
 """
 
@@ -77,9 +77,8 @@ def custodian_page(
 def _filled(content: Mapping[str, Any], more: Mapping[str, Any] | None) -> str:
     """The template with its parts. What is private goes into places of its own, and nowhere else."""
     content = public(content)
-    scripts = [parts.static("uplot/uPlot.iife.min.js"), parts.static("page.js")]
-    if more is not None:
-        scripts.append(parts.static("custodian.js"))
+    names = ["uplot/uPlot.iife.min.js", "drawing.js", "zoom.js", *([] if more is None else ["check.js"]), "page.js"]
+    scripts = [parts.static(name) for name in names]
     return Template(parts.static("page.html")).substitute(
         policy=_policy(scripts),
         title=escape(content["title"] if more is None else f"PRIVATE: {content['title']}"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from diurnal.planning.prediction import short
 from diurnal.show.page.bars import bars, table
+from diurnal.show.page.words import NOISE
 
 HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": "What this does not protect"}
 """The three things that are never said apart."""
@@ -19,12 +20,8 @@ HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": 
 WHOLE = {**HEADINGS, "promised": "What is promised, and what a change costs"}
 """The same over the sentences as they are signed, among which is what a change in the history costs."""
 
-NOISE = {
-    "pattern": "The noise of a slot is the same in every {cycle}: it does not average out.",
-    "strong": "A part of the noise is the same in every {cycle}, and a part is fresh: only that averages out.",
-    "cycle": "The noise is fresh in every {cycle}.",
-}
-"""How the noise of a level comes again."""
+TOTAL = "<li>What the whole roster uses follows from its groups, for free: their noise is independent.</li>"
+"""What is said where groups are reported."""
 
 PRIVATE = "<strong>PRIVATE: for the custodian&rsquo;s eyes. Do not publish.</strong>"
 """The mark of the custodian's page."""
@@ -166,7 +163,6 @@ def _budget(each: Mapping[str, str]) -> str:
 def use(content: Mapping[str, Any]) -> str:
     """How to read the rows, what to do with them, and the last of them as a table."""
     cycle, rows = escape(content["cycle"]), content["last"]
-    total = "<li>What the whole roster uses follows from its groups, for free: their noise is independent.</li>"
     names = ["time", "series", f"value ({content['unit']})", "std"]
     last = table(
         names, rows, numbers=(2, 3), unbroken=(0,), caption=f"Rows of the last reported {content['cycle']}"
@@ -175,7 +171,7 @@ def use(content: Mapping[str, Any]) -> str:
         "use",
         unit=escape(content["unit"]),
         cycle=cycle,
-        total=total if content["grouped"] else "",
+        total=TOTAL if content["grouped"] else "",
         disabled="" if rows else " disabled",
         last=f"<details><summary>The last {cycle} as a table</summary>{last}</details>" if rows else "",
     )

@@ -24,7 +24,8 @@ from diurnal.promise.query import CountingQuery
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.panel import Panel
 from diurnal.show.charts import SCALE
-from diurnal.show.page.content import Facts, day
+from diurnal.show.page.content import Facts
+from diurnal.show.page.words import day
 
 MOST = 400
 """How many rows and columns the heatmap has, at most: beyond, cycles share one."""

@@ -5,18 +5,8 @@ const diurnal = (() => {
   const by = (id) => document.getElementById(id);
   const part = (id) => (by(id) ? JSON.parse(by(id).textContent) : null);
   const data = part("data"), more = part("more"), series = data.series;
-  const STEP = 60 * series.minutes, DAY = 86400;
-  const charts = [];
-
-  // Words and colours.
-  const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-  const says = (value) => (value == null ? "none" : number.format(value));
-  const moments = new Intl.DateTimeFormat("en-GB", {
-    timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
-  });
-  const moment = (seconds) => moments.format(new Date(1000 * seconds));
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const font = "12px system-ui, sans-serif";
+  const STEP = 60 * series.minutes, DAY = drawing.DAY;
+  const { says, moment, colour, axis, timeAxis, valueAxis, fromZero, padded, hidden, line, banded, chart, build } = drawing;
 
   // Rows: a moment on the wall clock for each, and an empty one where steps are left out, so that lines break there.
   const wall = (step) => series.anchor + step * STEP;
@@ -58,78 +48,12 @@ const diurnal = (() => {
     return [times, mean.map((m) => m - reach), mean.map((m) => m + reach), mean];
   }
 
-  // Charts: made anew when the colours change, resized with their boxes.
-  const axis = (options) => ({
-    stroke: colour("soft"), font, grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 5 }, ...options,
-  });
-  const none = [null, null, null, null, null, null, 1];
-  const timeAxis = () => axis({
-    space: 70,
-    values: [
-      [365 * DAY, "{YYYY}", ...none], [28 * DAY, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-      [DAY, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-      [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-    ],
-  });
-  const valueAxis = (options) => axis({
-    size: (u, values) => (values ? 14 + 7 * Math.max(...values.map((v) => v.length), 3) : 40),
-    values: (u, splits) => splits.map((v) => (v == null ? "" : number.format(v))), ...options,
-  });
-  // From zero where nothing is below it: lengths are then as large as what they stand for.
-  const fromZero = (u, low, high) => {
-    if (low == null) return [0, 1];
-    const pad = 0.06 * (high - Math.min(low, 0) || 1);
-    return [low < 0 ? low - pad : 0, high + pad];
-  };
-  const padded = (low, high) => { const pad = 0.12 * (high - low || Math.abs(high) || 1); return [low - pad, high + pad]; };
-  const hidden = { stroke: "transparent", width: 0, points: { show: false } };
-  const line = (options) => ({ stroke: colour("line"), width: 1.6, points: { show: false }, ...options });
-  const banded = () => [{ series: [2, 1], fill: colour("band") }];
-
-  function chart(id, make) {
-    const box = by(id);
-    if (!box) return null;
-    const one = { box, make, plot: null };
-    charts.push(one);
-    build(one);
-    new ResizeObserver(() => {
-      const width = box.clientWidth, height = box.clientHeight;
-      if (one.plot && width && (one.plot.width !== width || one.plot.height !== height)) one.plot.setSize({ width, height });
-    }).observe(box);
-    return one;
-  }
-
-  function build(one) {
-    const [options, columns] = one.make(one.plot);
-    const whole = {
-      width: one.box.clientWidth || 600, height: one.box.clientHeight || 240, legend: { show: false },
-      tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC"), ...options,
-    };
-    if (one.plot) one.plot.destroy();
-    one.plot = new uPlot(whole, columns, one.box);
-  }
-
   // The released series, and the overview that shows where it is.
-  const state = { place: 0, from: 0, to: 0 };
-  let main = null, overview = null, said = 0;
+  let main = null, overview = null, said = 0, place = 0;
+  const zoom = zoomable({ box: by("series"), plot: () => main.plot, ends: () => ends, least: 4 * STEP, moved });
+  const state = zoom.state;
 
-  function show(from, to) {
-    const least = 4 * STEP, width = Math.min(Math.max(to - from, least), ends[1] - ends[0]);
-    const start = Math.min(Math.max(from, ends[0]), ends[1] - width);
-    main.plot.setScale("x", { min: start, max: start + width });
-  }
-
-  const whole = () => show(...ends);
-
-  function moved(u) {
-    const { min, max } = u.scales.x;
-    if (min == null) return;
-    [state.from, state.to] = [min, max];
-    for (const button of document.querySelectorAll("[data-range]")) {
-      const days = Number(button.dataset.range), width = max - min;
-      const pressed = days ? Math.abs(width - days * DAY) < STEP && width < ends[1] - ends[0] : width >= ends[1] - ends[0] - 1;
-      button.setAttribute("aria-pressed", String(pressed));
-    }
+  function moved() {
     framed();
     clearTimeout(said);
     said = setTimeout(announce, 150);
@@ -143,7 +67,7 @@ const diurnal = (() => {
 
   function announce() {
     const values = main.plot.data[3].filter((v, i) => v != null && rows.times[i] >= state.from && rows.times[i] <= state.to);
-    const name = series.names.length > 1 ? `${series.names[state.place]}: ` : "";
+    const name = series.names.length > 1 ? `${series.names[place]}: ` : "";
     if (!values.length) { by("shown").textContent = `${name}${name ? "nothing" : "Nothing"} was reported in this range.`; return; }
     const sum = values.reduce((a, b) => a + b, 0);
     const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
@@ -160,92 +84,50 @@ const diurnal = (() => {
   }
 
   function drawSeries() {
-    const truth = more && more.overlay;
+    const truth = more && more.overlay, { scales, cursor, hooks } = zoom.options();
     return [{
-      scales: { x: { time: true, auto: false, min: state.from, max: state.to }, y: { range: fromZero } },
-      axes: [timeAxis(), valueAxis({ label: series.unit, labelSize: 18, labelFont: font })],
+      scales, cursor, bands: banded(),
+      axes: [timeAxis(), valueAxis({ label: series.unit })],
       series: [{}, hidden, hidden, line(), ...(truth ? [line({ stroke: colour("mark"), width: 1.4, dash: [6, 4] })] : [])],
-      bands: banded(),
-      cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: true }, bind: { dblclick: () => () => whole() } },
-      hooks: { setScale: [(u, key) => { if (key === "x") moved(u); }], setCursor: [read] },
-    }, columns(state.place)];
+      hooks: { ...hooks, setCursor: [read] },
+    }, columns(place)];
   }
 
   function drawOverview() {
-    const found = means(state.place);
+    const found = means(place);
     return [{
-      scales: { x: { time: true, range: ends }, y: { range: (u, low, high) => (low == null ? [0, 1] : padded(low, high)) } },
+      scales: { x: { time: true, range: ends }, y: { range: padded } },
       axes: [timeAxis(), valueAxis({ space: 18 })],
       series: [{}, hidden, hidden, line({ width: 1.4, points: { show: found[0].length < 40, size: 4 } })],
       bands: banded(),
-      cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => whole() } },
+      cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => zoom.whole() } },
       hooks: {
         ready: [framed], setSize: [framed],
         setSelect: [(u) => {
           if (u.select.width < 3) { framed(); return; }
-          show(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+          zoom.show(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
         }],
       },
     }, found];
   }
 
-  function move(how) {
-    const { from, to } = state, width = to - from, middle = (from + to) / 2;
-    const moves = {
-      earlier: () => show(from - width / 2, to - width / 2), later: () => show(from + width / 2, to + width / 2),
-      in: () => show(middle - width / 4, middle + width / 4), out: () => show(middle - width, middle + width),
-      first: () => show(ends[0], ends[0] + width), last: () => show(ends[1] - width, ends[1]), reset: whole,
-    };
-    moves[how]();
-  }
-
-  const KEYS = { ArrowLeft: "earlier", ArrowRight: "later", "+": "in", "=": "in", "-": "out", Home: "first", End: "last", 0: "reset", Escape: "reset" };
-
-  function swipe(box) {
-    let start = null;
-    box.addEventListener("pointerdown", (event) => { if (event.pointerType === "touch") start = { x: event.clientX, ...state }; });
-    box.addEventListener("pointermove", (event) => {
-      if (!start || event.pointerType !== "touch") return;
-      const shift = ((start.x - event.clientX) / box.clientWidth) * (start.to - start.from);
-      show(start.from + shift, start.to + shift);
-    });
-    for (const end of ["pointerup", "pointercancel"]) box.addEventListener(end, () => { start = null; });
-  }
-
-  function work() {
-    for (const button of document.querySelectorAll("[data-range]")) {
-      button.addEventListener("click", () => {
-        const days = Number(button.dataset.range);
-        if (days) show(state.to - days * DAY, state.to); else whole();
-      });
-    }
-    for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => move(button.dataset.move));
-    by("series").addEventListener("keydown", (event) => {
-      if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      move(KEYS[event.key]);
-    });
-    swipe(by("series"));
-    if (by("choose")) by("choose").addEventListener("change", (event) => choose(Number(event.target.value)));
-  }
-
-  function choose(place) {
-    state.place = place;
+  function choose(chosen) {
+    place = chosen;
     const { from, to } = state;
     main.plot.setData(columns(place), false);
-    show(from, to);
+    zoom.show(from, to);
     if (overview) build(overview);
-    const drawn = charts.find((one) => one.box.id === "profile");
-    if (drawn) build(drawn);
+    if (profile) build(profile);
     announce();
   }
 
   function start() {
     if (!series.values.length) return;
     [state.from, state.to] = [Math.max(ends[0], ends[1] - 7 * DAY), ends[1]];
-    main = chart("series", drawSeries);
-    if (means(0)[0].length > 1) overview = chart("overview", drawOverview); else by("overview-box").remove();
-    work();
+    main = chart(by("series"), drawSeries);
+    if (means(0)[0].length > 1) overview = chart(by("overview"), drawOverview); else by("overview-box").remove();
+    zoom.work();
+    if (by("choose")) by("choose").addEventListener("change", (event) => choose(Number(event.target.value)));
     framed();
     announce();
   }
@@ -258,13 +140,13 @@ const diurnal = (() => {
   };
 
   function drawProfile() {
-    const group = series.groups[state.place] || 0, values = data.profile[group], noise = series.std[group].map(Number);
+    const group = series.groups[place] || 0, values = data.profile[group], noise = series.std[group].map(Number);
     const slots = values.map((_, slot) => slot), hours = Math.max(1, Math.round((series.slots * STEP) / 3600 / 8)) * 3600;
     return [{
       scales: { x: { time: false, range: [0, Math.max(series.slots - 1, 1)] }, y: { range: fromZero } },
       axes: [
         axis({ space: 60, incrs: [1, hours / STEP, (2 * hours) / STEP].filter((v) => Number.isInteger(v)), values: (u, splits) => splits.map((v) => (Number.isInteger(v) ? clock(v) : "")) }),
-        valueAxis({ label: series.unit, labelSize: 18, labelFont: font }),
+        valueAxis({ label: series.unit }),
       ],
       series: [{}, hidden, hidden, line({ width: 2 })],
       bands: banded(),
@@ -304,9 +186,13 @@ const diurnal = (() => {
   }
 
   start();
-  if (data.profile) chart("profile", drawProfile);
+  const profile = data.profile ? chart(by("profile"), drawProfile) : null;
   by("download").addEventListener("click", download);
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", () => { charts.forEach(build); framed(); });
-  return { by, more, chart, charts, axis, valueAxis, line, colour, says, state, scheme, csv };
+  drawing.onRecolour(framed);
+  if (more && more.check) {
+    const { heat } = more.check;
+    const cells = new Int8Array(Uint8Array.from(atob(heat.cells), (letter) => letter.charCodeAt(0)).buffer);
+    checked({ ...more.check, heat: { ...heat, cells } });
+  }
+  return { state };
 })();

@@ -1,9 +1,8 @@
 "use strict";
-// The custodian's charts of what the check found.
-(() => {
-  const { by, more, chart, axis, valueAxis, line, colour, scheme } = diurnal;
-  const found = more.check;
-  if (!found) return;
+// The custodian's charts of what the check found: heatmap, sizes and lags.
+const checked = (found) => {
+  const { chart, axis, valueAxis, line, colour } = drawing;
+  const by = (id) => document.getElementById(id);
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   const scale = found.heat.scale.map(rgb);
 
@@ -12,8 +11,7 @@
     return scale[low].map((each, i) => Math.round(each + (scale[low + 1][i] - each) * (at - low)));
   }
 
-  const { size, each, reach } = found.heat;
-  const cells = new Int8Array(Uint8Array.from(atob(found.heat.cells), (letter) => letter.charCodeAt(0)).buffer);
+  const { size, each, reach, cells } = found.heat;
 
   function painted() {
     const image = new ImageData(size, size);
@@ -44,7 +42,7 @@
     pen.imageSmoothingEnabled = false;
     pen.drawImage(picture, left, EDGE.top, side, side);
     pen.fillStyle = colour("soft");
-    pen.font = "12px system-ui, sans-serif";
+    pen.font = drawing.font;
     pen.textBaseline = "middle";
     for (const tick of ticks(side)) {
       const at = ((tick + 0.5) / (size * each)) * side;
@@ -71,7 +69,7 @@
   by("heat").append(canvas);
   drawHeat();
   new ResizeObserver(drawHeat).observe(by("heat"));
-  scheme.addEventListener("change", drawHeat);
+  drawing.onRecolour(drawHeat);
   canvas.addEventListener("mousemove", (event) => {
     const at = [event.offsetX - EDGE.left, event.offsetY - EDGE.top].map((v) => Math.floor((v / side) * size));
     const inside = at.every((v) => v >= 0 && v < size), cell = inside ? cells[at[1] * size + at[0]] : -128;
@@ -91,19 +89,19 @@
     u.ctx.restore();
   }
 
-  chart("sizes", () => [{
+  chart(by("sizes"), () => [{
     scales: { x: { time: false, range: [0, Math.min(1, 1.4 * Math.max(found.limit, found.largest))] }, y: { range: (u, low, high) => [0, 1.1 * high || 1] } },
-    axes: [axis({ label: "size of the correlation |c|", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), valueAxis({ label: "pairs (%)", labelSize: 18, labelFont: "12px system-ui, sans-serif" })],
+    axes: [axis({ label: "size of the correlation |c|" }), valueAxis({ label: "pairs (%)" })],
     series: [{}, { fill: colour("bar"), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [1, 100], align: 1, gap: 1 }) }],
     cursor: { show: false },
     hooks: { draw: [(u) => { upright(u, found.median, [], colour("ink")); upright(u, found.limit, [5, 4], colour("mark")); }] },
   }, [found.histogram.edges.slice(0, -1), found.histogram.percent]]);
 
   const beat = (lag) => found.rhythm && lag % found.rhythm === 0 && lag <= 8 * found.rhythm;
-  chart("lags", () => [{
+  chart(by("lags"), () => [{
     scales: { x: { time: false, range: [0, found.lags[found.lags.length - 1] + 1] } },
-    axes: [axis({ label: "cycles apart", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), valueAxis({ label: "mean c", labelSize: 18, labelFont: "12px system-ui, sans-serif" })],
+    axes: [axis({ label: "cycles apart" }), valueAxis({ label: "mean c" })],
     series: [{}, line({ width: 1.4 }), { stroke: colour("mark"), width: 0, paths: () => null, points: { show: true, size: 7, fill: colour("mark") } }],
     cursor: { show: false },
   }, [found.lags, found.means, found.means.map((mean, i) => (beat(found.lags[i]) ? mean : null))]]);
-})();
+};

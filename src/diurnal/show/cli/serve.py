@@ -1,0 +1,152 @@
+"""Verbs about the service: `serve` runs it, `token` says who may come in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from diurnal.errors import InputError, PlanError
+from diurnal.promise.budget import Budget
+from diurnal.show.cli import verbs
+from diurnal.show.cli.screen import Screen, table
+from diurnal.show.cli.verbs import Profiles, StoreAt
+
+DOOR = "The door"
+LIMITS = "Limits"
+
+
+def serve(
+    screen: Screen,
+    store: StoreAt,
+    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=DOOR)] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 for any.", min=0, max=65535, rich_help_panel=DOOR)] = 8080,
+    tokens: Annotated[
+        Path | None, typer.Option(help="The file of tokens that `token` makes.", rich_help_panel=DOOR)
+    ] = None,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Reading needs a token as well.", rich_help_panel=DOOR)
+    ] = False,
+    tls_cert: Annotated[Path | None, typer.Option(help="A TLS certificate (PEM).", rich_help_panel=DOOR)] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key (PEM).", rich_help_panel=DOOR)] = None,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(help="The address or network of a proxy that has TLS: it is believed.", rich_help_panel=DOOR),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="How many processes; more than 1 on PostgreSQL only.", min=1, rich_help_panel=DOOR)
+    ] = 1,
+    panel: Annotated[
+        Path | None, typer.Option(help="The homes' panel, for the custodian: check, plan, start.")
+    ] = None,
+    open_data: Annotated[
+        Path | None, typer.Option(help="PUBLIC readings of other homes, for predicted errors.")
+    ] = None,
+    pattern_cap: Annotated[
+        str | None, typer.Option(help="Make the store, if there is none: all epsilon for patterns, for ever.")
+    ] = None,
+    strong_cap: Annotated[
+        str | None, typer.Option(help="Make the store, if there is none: all epsilon for one cycle.")
+    ] = None,
+    delta_cap: Annotated[
+        str | None, typer.Option(help="Make the store, if there is none: the delta of both.")
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="The largest batch, in MiB.", min=1, rich_help_panel=LIMITS)] = 64,
+    max_rows: Annotated[
+        int, typer.Option(help="The most rows of a batch.", min=1, rich_help_panel=LIMITS)
+    ] = 2_000_000,
+    rate: Annotated[
+        float, typer.Option(help="Requests a second from one client; 0 for any.", min=0, rich_help_panel=LIMITS)
+    ] = 100.0,
+    profiles: Profiles = None,
+) -> None:
+    """Serve a store over HTTP: readings come in, reports go out, the custodian decides. Until it is told to stop.
+
+    The address it has is printed once it listens. It logs a line of JSON for each request on standard error
+    (--log-level info), and is described at /openapi.json.
+    """
+    try:
+        from diurnal.show.web.server import Door, run
+        from diurnal.show.web.settings import Limits, Settings
+    except ModuleNotFoundError as cause:
+        raise InputError(f"The service needs {cause.name}.", hint="pip install 'diurnal[web]'") from None
+    door = Door(
+        host=host,
+        port=port,
+        certificate=None if tls_cert is None else str(tls_cert),
+        key=None if tls_key is None else str(tls_key),
+        proxy=behind_proxy,
+        workers=workers,
+    )
+    caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
+    said = {name: value for name, value in caps.items() if value is not None}
+    settings = Settings(
+        store=store,
+        budget=Budget(**said) if said else None,
+        profiles=None if profiles is None else str(profiles),
+        panel=None if panel is None else str(panel),
+        open_data=None if open_data is None else str(open_data),
+        tokens=tokens,
+        reads_need_token=closed,
+        secure=door.secure,
+        limits=Limits(body=max_body << 20, rows=max_rows, requests=rate, burst=max(400, int(4 * rate))),
+    )
+
+    def ready(address: str) -> None:
+        screen.result({"address": address, "tokens": None if tokens is None else str(tokens), "workers": workers})
+        screen.say(f"Serving at {address}. Press Ctrl+C to stop.")
+
+    run(settings, door, ready=ready, log_level=screen.log_level)
+
+
+def token(
+    screen: Screen,
+    what: Annotated[str, typer.Argument(help="make, list or revoke.")],
+    file: Annotated[Path, typer.Option(help="The file of tokens; it holds their digests.")] = Path("tokens.json"),
+    name: Annotated[str | None, typer.Option(help="Whose token: headend, anna.")] = None,
+    role: Annotated[str | None, typer.Option(help="public, ingest or custodian.")] = None,
+) -> None:
+    """Make, list and revoke tokens of the service. A token is shown once, when it is made, and kept nowhere.
+
+    A service that runs takes a changed file within a second.
+    """
+    from diurnal.show.web import tokens
+
+    if what not in ("make", "list", "revoke"):
+        raise PlanError(f"Expected make, list or revoke, got {what}.", hint="See diurnal token --help.")
+    if what == "list":
+        _list(screen, file)
+        return
+    if name is None or (what == "make" and role is None):
+        raise PlanError("Expected --name, and to make one --role.", hint="See diurnal token --help.")
+    made = tokens.make(file, name=name, role=str(role)) if what == "make" else None
+    if made is None:
+        tokens.revoke(file, name)
+    screen.result({"name": name, "role": role, "token": made, "file": str(file), "tokens": None})
+    screen.say(f"{name} may no longer come in." if made is None else made)
+    if made is not None:
+        screen.aside("This token is shown once. Keep it where its owner alone can read it.")
+
+
+def _list(screen: Screen, file: Path) -> None:
+    from diurnal.show.web import tokens
+
+    made = table("name", "role", "made")
+    found = tokens.load(file)
+    for each in found:
+        made.add_row(each.name, each.role, each.made)
+    screen.table(made)
+    listed = [{"name": each.name, "role": each.role, "made": each.made} for each in found]
+    screen.result({"name": None, "role": None, "token": None, "file": str(file), "tokens": listed})
+
+
+def add(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verbs.add(app, "token", token, example="diurnal token make --role ingest --name headend --file tokens.json")
+    verbs.add(
+        app,
+        "serve",
+        serve,
+        example="diurnal serve --store city.db --tokens tokens.json --panel homes.parquet --port 8080",
+    )

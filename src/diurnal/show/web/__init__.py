@@ -1,0 +1,18 @@
+"""The service: one store over HTTP, for the head-end that sends readings, the public, and the custodian.
+
+    app         the application: routes and what all requests pass
+    settings    what an operator decides: where things are, who may come in, how much of everything
+    gate        what every request passes: its number, its limits, its answer's headers, its line in the log
+    access      who may do what: tokens, roles, and how often one may guess; `tokens` keeps them, `buckets` counts
+    problems    one shape for everything that is refused
+    service     the store behind it all: one thread writes, several read, none of them is the one that answers
+    hub         what is new in the store, and who waits for it
+    public, ingest, custodian, health   the routes, by who they are for
+    bodies, arrow    readings as they are sent, looked at before anything is made of them
+    pages, events    reports as they are read: in pages that never change (`kept`), or as they come
+    models      the shapes of answers, for the description that programs read
+    metrics, log     what the operator sees
+    server      how it is run and stopped; `workers` where several processes answer
+
+Nothing outside imports it: it needs the extra `web`.
+"""

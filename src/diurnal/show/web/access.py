@@ -1,0 +1,119 @@
+"""Access: who may do what.
+
+Three roles: `public` reads reports, `ingest` sends readings, `custodian` sees what is private and decides. A token
+is for one of them; the custodian's reads reports too, and sends nothing. What everybody may read asks for no token,
+and looks at none, unless the operator says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from diurnal.errors import InputError
+from diurnal.show.web.buckets import Buckets, client_of
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.settings import Settings
+from diurnal.show.web.tokens import Role, Token, load, owner_of
+
+FRESH = 1.0
+"""For how many seconds the file of tokens is not looked at again."""
+
+
+class Access:
+    """Knows tokens, and who has shown too many wrong ones."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path, self._open = settings.tokens, not settings.reads_need_token
+        self._guesses = Buckets(rate=1 / 12, burst=settings.limits.guesses)
+        self._tokens: Sequence[Token] = () if self._path is None else load(self._path)
+        self._looked, self._changed = monotonic(), self._stamp()
+
+    def check(self, client: str, shown: str | None, role: Role) -> None:
+        """Let somebody do what a role may do.
+
+        Raises:
+            ProblemError: They may not: 401 without a token that is known, 403 with one of another role, 429 after
+                too many that were not.
+        """
+        if role == "public" and self._open:
+            return
+        waits = self._guesses.wait(client)
+        if waits:
+            raise ProblemError(
+                429, "guessing", "Too many wrong tokens.", "Wait, and show the right one.", retry=waits
+            )
+        token = owner_of(shown, self._known()) if shown else None
+        if token is None:
+            if shown:
+                self._guesses.spend(client)
+            raise ProblemError(
+                401,
+                "token",
+                f"This needs a token of the role {role}.",
+                "Send it as Authorization: Bearer TOKEN; `diurnal token make` makes one.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if token.role != role and not (role == "public" and self._reads(token)):
+            raise ProblemError(403, "role", f"This needs the role {role}.", "A token is for one role.")
+
+    @staticmethod
+    def _reads(token: Token) -> bool:
+        """Whoever may see what is private may read what is not."""
+        return token.role == "custodian"
+
+    def _known(self) -> Sequence[Token]:
+        """The tokens as they are now: one that is revoked is not let in a second later."""
+        if self._path is not None and monotonic() - self._looked > FRESH:
+            self._looked, stamp = monotonic(), self._stamp()
+            if stamp != self._changed:
+                try:
+                    self._tokens, self._changed = load(self._path), stamp
+                except InputError:
+                    # A file that cannot be read lets nobody in.
+                    self._tokens = ()
+        return self._tokens
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat() if self._path is not None else None
+        except OSError:
+            return None
+        return None if found is None else (found.st_mtime_ns, found.st_ino)
+
+
+def _scheme(role: str, words: str) -> HTTPBearer:
+    return HTTPBearer(auto_error=False, scheme_name=f"{role} token", description=words)
+
+
+PUBLIC = _scheme("public", "Only where the operator has closed public reads. Made by `diurnal token`.")
+INGEST = _scheme("ingest", "For the head-end that sends readings. Made by `diurnal token`.")
+CUSTODIAN = _scheme("custodian", "For the custodian of the readings. Made by `diurnal token`.")
+
+Shown = HTTPAuthorizationCredentials | None
+
+
+def _check(request: Request, shown: Shown, role: Role) -> None:
+    access: Access = request.app.state.access
+    client = client_of(request.client.host if request.client else "unknown")
+    access.check(client, None if shown is None else shown.credentials, role)
+
+
+async def _public(request: Request, shown: Annotated[Shown, Depends(PUBLIC)]) -> None:
+    _check(request, shown, "public")
+
+
+async def _ingest(request: Request, shown: Annotated[Shown, Depends(INGEST)]) -> None:
+    _check(request, shown, "ingest")
+
+
+async def _custodian(request: Request, shown: Annotated[Shown, Depends(CUSTODIAN)]) -> None:
+    _check(request, shown, "custodian")
+
+
+FOR_PUBLIC, FOR_INGEST, FOR_CUSTODIAN = Depends(_public), Depends(_ingest), Depends(_custodian)
+"""What a router asks of who comes in."""

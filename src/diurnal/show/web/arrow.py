@@ -1,0 +1,95 @@
+"""Arrow: a stream of record batches from somebody one does not know, looked at before anything is made of it.
+
+A message may say that a few bytes are a terabyte once unpacked, or that a column without any bytes has a trillion
+rows. So bodies that Arrow itself would unpack are refused, columns are of the plain kinds that readings need, rows
+are counted before they are touched, and every value is checked to lie where it says.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from diurnal.errors import ReadingsError
+
+HINT = "Send an uncompressed Arrow IPC stream with columns household, time and kwh or wh."
+
+
+def table_of(body: bytes, *, rows: int) -> pa.Table:
+    """The table of an IPC stream.
+
+    Args:
+        body: The stream's bytes.
+        rows: How many rows it may have.
+
+    Raises:
+        ReadingsError: It is no such stream, has other columns than readings have, or too many rows.
+    """
+    try:
+        _check_packed(body)
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            _check_columns(reader.schema)
+            return pa.Table.from_batches(list(_batches(reader, rows)), reader.schema)
+    except (pa.ArrowException, OSError, ValueError, struct.error, IndexError, UnicodeDecodeError):
+        raise ReadingsError("It is no stream of Arrow record batches, or damaged.", hint=HINT) from None
+
+
+def _batches(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
+    count = 0
+    for batch in reader:
+        count += batch.num_rows
+        if count > rows:
+            raise ReadingsError(f"A batch has at most {rows:,} rows.", hint="Send several.")
+        batch.validate(full=True)
+        yield batch
+
+
+def _check_columns(schema: pa.Schema) -> None:
+    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
+    if len(kinds) > 64 or not all(_is_plain(kind) for kind in kinds):
+        raise ReadingsError("A column is of a kind that readings do not have.", hint=HINT)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string)
+    return any(check(kind) for check in (*checks, types.is_timestamp, types.is_date))
+
+
+def _check_packed(body: bytes) -> None:
+    """Refuse messages whose bodies Arrow would unpack: nobody knows to what size before it is done."""
+    reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
+    while True:
+        try:
+            message = reader.read_next_message()
+        except StopIteration:
+            return
+        if message.type in ("record batch", "dictionary") and _is_packed(message):
+            raise ReadingsError("The stream's buffers are compressed.", hint=HINT)
+
+
+def _is_packed(message: pa.ipc.Message) -> bool:
+    """Whether a message has the field `compression`. Its metadata is a flatbuffer (Arrow's Message.fbs)."""
+    data = message.metadata.to_pybytes()
+    header = _field(data, struct.unpack_from("<I", data, 0)[0], 2)
+    batch = _follow(data, header)
+    if message.type == "dictionary":
+        batch = _follow(data, _field(data, batch, 1))
+    return _field(data, batch, 3) is not None
+
+
+def _field(data: bytes, table: int, number: int) -> int | None:
+    """Where a field of a flatbuffer's table lies; None if it is not there."""
+    layout = table - struct.unpack_from("<i", data, table)[0]
+    if layout < 0 or 4 + 2 * number >= struct.unpack_from("<H", data, layout)[0]:
+        return None
+    offset = struct.unpack_from("<H", data, layout + 4 + 2 * number)[0]
+    return table + offset if offset else None
+
+
+def _follow(data: bytes, place: int | None) -> int:
+    if place is None:
+        raise ValueError("a message without a header")
+    return int(place + struct.unpack_from("<I", data, place)[0])

@@ -1,0 +1,244 @@
+"""Custodian: what is private, and what is decided. Every answer is for the custodian's eyes, and kept by nobody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from diurnal.check.verdict import Verdict
+from diurnal.check.verdict import check as checked
+from diurnal.errors import PlanError
+from diurnal.exact import text
+from diurnal.planning.plan import Plan
+from diurnal.private import private
+from diurnal.readings.grid import slots_of
+from diurnal.readings.kept import open_panel
+from diurnal.readings.panel import Panel, Shape
+from diurnal.show.proposal import Asked, Proposal, propose
+from diurnal.show.web import models
+from diurnal.show.web.access import FOR_CUSTODIAN
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.public import StreamName, service_of
+from diurnal.show.web.service import Service
+
+router = APIRouter(prefix="/v1/custodian", tags=["custodian"], dependencies=[FOR_CUSTODIAN])
+
+SOLID = 366
+"""Up to how many cycles the matrix of correlations is sent whole; of more, every so-manyeth."""
+
+
+@router.get("/check", summary="Is it almost periodic?")
+async def check(
+    request: Request,
+    period: Annotated[str | None, Query(max_length=16, description="Another period than the panel's: 7d.")] = None,
+) -> dict[str, Any]:
+    """The verdict on the panel that the service was told of, with the numbers of its heatmap and lag chart."""
+    service = service_of(request)
+    verdicts: dict[Any, Verdict] = request.app.state.verdicts
+    panel = await service.make(lambda: _panel(service, period))
+    about = (period, *_stamp(service))
+    if about not in verdicts:
+        found = await service.make(lambda: checked(panel))
+        verdicts.clear()
+        verdicts[about] = found
+    return _verdict(verdicts[about])
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    found = verdict.correlations
+    each = -(-len(found.cycles) // SOLID)
+    lags, means = found.by_lag()
+    edges, shares = found.histogram()
+    content: dict[str, Any] = private(
+        {
+            **verdict.to_json(),
+            "heatmap": {
+                "cycles": found.cycles.numbers[::each].tolist(),
+                "rows": np.round(found.matrix[::each, ::each], 3).tolist(),
+            },
+            "lags": {"lag": lags.tolist(), "mean": np.round(means, 4).tolist()},
+            "histogram": {"edges": np.round(edges, 3).tolist(), "percent": np.round(shares, 3).tolist()},
+        }
+    )
+    return content
+
+
+@router.post("/plan", response_model=models.Proposed, summary="Predict every mechanism's error")
+async def plan(request: Request, question: models.PlanQuestion) -> dict[str, Any]:
+    """What `diurnal plan` says: every mechanism, a budget split over all reports, nothing at all."""
+    service = service_of(request)
+    found = await service.make(lambda: _proposed(service, question))
+    return {**found.to_json(), "document": found.plan.to_json()}
+
+
+def _proposed(service: Service, question: models.PlanQuestion) -> Proposal:
+    given = question.model_dump(exclude={"period", "households"})
+    asked = Asked(**given)
+    asked.check()
+    homes = _panel(service, question.period)
+    shape: Shape | Panel = homes
+    if question.households is not None:
+        shape = replace(homes.shape, group_sizes=(question.households,))
+        asked = replace(asked, groups=None)
+    path = service.settings.open_data
+    elsewhere = None if path is None else open_panel(path)
+    if elsewhere is not None and question.period is not None:
+        elsewhere = elsewhere.with_period(question.period)
+    settled = [stream.plan.domain for stream in service.hub.streams()]
+    return propose(asked, shape, domain=homes.domain or next(iter(settled), None), open_data=elsewhere)
+
+
+@router.post("/explain", response_model=models.Meaning, summary="What starting a plan would mean")
+async def explain(request: Request, question: models.StartQuestion) -> dict[str, Any]:
+    """Nothing is drawn, spent or written. It says what must be typed to start it."""
+    service = service_of(request)
+    wanted, history = await service.make(lambda: _wanted(service, question))
+    sentences = await service.write(lambda: service.curator.explain(wanted, history))
+    return {"sentences": sentences, "confirm": phrase(wanted)}
+
+
+@router.post("/start", response_model=models.Started, status_code=201, summary="Start a plan")
+async def start(request: Request, question: models.StartQuestion) -> dict[str, Any]:
+    """Spend the budget and draw the noisy profile, once. It wants typed what it spends."""
+    service = service_of(request)
+    wanted, history = await service.make(lambda: _wanted(service, question))
+    if question.confirm != phrase(wanted):
+        raise ProblemError(
+            409,
+            "confirm",
+            "Starting a plan spends a budget for ever, and was not confirmed.",
+            f"Send as `confirm`: {phrase(wanted)}",
+        )
+
+    def work() -> tuple[str, list[str], str]:
+        sentences = service.curator.explain(wanted, history)
+        stream = service.curator.start(wanted, history=history, acknowledge=question.acknowledge)
+        return stream.plan.hash, sentences, service.curator.head
+
+    key, sentences, head = await service.write(work)
+    await service.hub.refresh()
+    return {"stream": key, "sentences": sentences, "head": head}
+
+
+def phrase(plan: Plan) -> str:
+    """What must be typed to start a plan: what it spends, and its name."""
+    numbers = plan.guarantee().numbers()
+    parts = {"epsilon": "for ever", "cycle_epsilon": "a cycle"}
+    spends = " and ".join(f"{numbers[name]} {words}" for name, words in parts.items() if numbers[name] is not None)
+    return f"spend {spends} on {plan.hash[:8]}"
+
+
+def _wanted(service: Service, question: models.StartQuestion) -> tuple[Plan, Panel]:
+    try:
+        wanted = Plan.from_json(question.plan)
+    except PlanError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+        raise PlanError("This is no plan.", hint="POST /v1/custodian/plan gives one in `document`.") from None
+    panel = _panel(service, None).with_period(wanted.grid.slots)
+    return wanted, panel.after(question.skip).first(wanted.history)
+
+
+@router.post("/streams/{stream}/stop", response_model=models.Stopped, summary="Stop a stream")
+async def stop(request: Request, stream: StreamName, question: models.StopQuestion) -> dict[str, Any]:
+    """Report nothing from the end of what is open on, so that a successor may begin. The budget stays spent."""
+    service = service_of(request)
+    found = service.hub.stream(stream)
+    if question.confirm != found.key[:8]:
+        hint = f"Send as `confirm`: {found.key[:8]}"
+        raise ProblemError(409, "confirm", "A stream that is stopped stays so; it was not confirmed.", hint)
+    end = await service.write(service.curator.stream(found.key).stop)
+    head = await service.write(lambda: service.curator.head)
+    await service.hub.refresh()
+    return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
+
+
+@router.get("/ledger", response_model=models.Ledger, summary="Everything that was ever decided")
+async def ledger(
+    request: Request,
+    after: Annotated[int, Query(ge=0, le=10**12)] = 0,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
+) -> dict[str, Any]:
+    """Events in order, each with the hash of the one before."""
+    service = service_of(request)
+    found = await service.read(lambda: service.reader.events(after, limit))
+    names = ("number", "time", "kind", "content", "hash")
+    listed = [{name: getattr(event, name) for name in names} for event in found]
+    return {"events": listed, "next": found[-1].number if len(found) == limit else None}
+
+
+@router.get("/status", summary="How the store stands")
+async def status(request: Request) -> dict[str, Any]:
+    """Head, budget, and of each stream how far it is, what it holds, and what it has set aside: late and other."""
+    service = service_of(request)
+    found = await service.write(service.curator.status)
+    return found.to_json()
+
+
+@router.get("/streams/{stream}/quality", summary="What a stream has set aside")
+async def quality(request: Request, stream: StreamName) -> dict[str, int]:
+    """Counts of readings that were late, outside the domain or of others, and of steps that were skipped."""
+    service = service_of(request)
+    return await service.write(service.curator.stream(service.hub.stream(stream).key).quality)
+
+
+@router.get("/streams/{stream}/drift", summary="How far the pattern has moved")
+async def drift(
+    request: Request,
+    stream: StreamName,
+    window: Annotated[int, Query(ge=2, le=366)] = 28,
+    threshold: Annotated[float, Query(gt=0, le=10, allow_inf_nan=False)] = 0.3,
+) -> dict[str, Any]:
+    """From released rows alone: an alarm says that it is time for a successor."""
+    service = service_of(request)
+    key = service.hub.stream(stream).key
+    found = await service.write(lambda: service.curator.stream(key).drift(window=window, threshold=threshold))
+    return {"groups": {name: each.to_json() for name, each in found.items()}}
+
+
+@router.get("/budget", response_model=models.BudgetLeft, summary="What is spent, and what is left")
+async def budget(request: Request) -> dict[str, Any]:
+    """By the most charged household, of each cap."""
+    service = service_of(request)
+    found = await service.write(service.curator.status)
+    return {
+        **{name: _spent(*getattr(found, name)) for name in ("pattern", "strong")},
+        "head": found.head,
+    }
+
+
+def _spent(spent: Fraction, allowed: Fraction) -> dict[str, str]:
+    return {"spent": text(spent), "allowed": text(allowed), "remaining": text(max(Fraction(0), allowed - spent))}
+
+
+@router.get("/metrics", summary="All metrics", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Those of /metrics, with batches that came in and what was set aside."""
+    service = service_of(request)
+    found = await service.write(service.curator.status)
+    service.metrics.set_aside({each.plan: each.counts for each in found.streams})
+    return Response(service.metrics.all_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _panel(service: Service, period: str | None) -> Panel:
+    path = service.settings.panel
+    if path is None:
+        raise ProblemError(
+            409, "panel", "The service was not told of a panel.", "Start it with --panel homes.parquet."
+        )
+    panel = open_panel(path)
+    if period is not None:
+        slots_of(period, panel.grid.minutes)
+        panel = panel.with_period(period)
+    return panel
+
+
+def _stamp(service: Service) -> tuple[int, int]:
+    found = Path(service.settings.panel or "").stat()
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,180 @@
+"""Gate: what every request passes, before it is known what it asks for, and what every answer leaves with.
+
+A number of its own; limits on how often, how many at once and how large; headers that let a browser do as little as
+it needs; a line in the log and a count. Whatever goes wrong inside ends here as an answer that says nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping, MutableMapping
+from time import perf_counter
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from diurnal.show.web import problems
+from diurnal.show.web.buckets import Buckets, client_of
+from diurnal.show.web.log import told
+from diurnal.show.web.metrics import Metrics
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.settings import Settings
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a page of ours may load: what comes from here, and nothing from anybody else."""
+
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+PUBLIC = ("/v1/streams", "/metrics", "/healthz", "/readyz", "/openapi.json")
+"""How the paths begin that everybody may read, from any page."""
+
+CROSS = {
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": "ETag, Link, X-Request-Id",
+    "cross-origin-resource-policy": "cross-origin",
+}
+"""What lets a page from elsewhere read them. Nothing else may be read, and nothing sent, from elsewhere."""
+
+PREFLIGHT = {
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "If-None-Match, Last-Event-ID",
+    "access-control-max-age": "86400",
+}
+
+
+def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+_ALWAYS, _CROSS, _OWN = _raw(HEADERS), _raw(CROSS), _raw({"cross-origin-resource-policy": "same-origin"})
+
+BATCHES = "/v1/readings"
+"""The only path to which much may be sent."""
+
+
+class Gate:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+        limits = settings.limits
+        self._buckets = Buckets(rate=limits.requests, burst=limits.burst)
+        self._inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, passing = perf_counter(), _Passing(scope, send, secure=self._settings.secure)
+        self._inside += 1
+        try:
+            await self._enter(scope, receive, passing)
+        except ProblemError as problem:
+            await passing.refuse(problem)
+        except Exception as error:
+            told("failed", level=logging.ERROR, error=error, request=passing.request)
+            await passing.refuse(problems.internal())
+        finally:
+            self._inside -= 1
+            self._count(scope, passing, perf_counter() - began)
+
+    async def _enter(self, scope: Scope, receive: Receive, passing: _Passing) -> None:
+        limits, path = self._settings.limits, scope["path"]
+        waits = self._buckets.take(client_of((scope.get("client") or ("unknown",))[0]))
+        if waits:
+            raise ProblemError(429, "too-often", "Too many requests.", "Wait, and ask less often.", retry=waits)
+        if self._inside > limits.at_once and not path.endswith("/events"):
+            raise ProblemError(503, "busy", "Too much is going on here.", "Try again in a moment.", retry=1)
+        if scope["method"] == "OPTIONS" and path.startswith(PUBLIC):
+            await passing.preflight()
+            return
+        limit = limits.body if path == BATCHES else limits.question
+        length = _header(scope, b"content-length")
+        # More digits than a number needs are no number: whatever it is, it is too much.
+        if length is not None and (len(length) > 15 or (length.isdigit() and int(length) > limit)):
+            raise problems.too_large(limit)
+        await self._app(scope, _counted(receive, limit), passing.send)
+
+    def _count(self, scope: Scope, passing: _Passing, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", None) or "unmatched"
+        status, method = passing.status or 499, scope["method"]
+        is_public = route.startswith(PUBLIC) or route in ("/", "unmatched")
+        self._metrics.request(method, route, status, seconds, public=is_public)
+        told(
+            "request",
+            request=passing.request,
+            method=method[:8],
+            route=route,
+            status=status,
+            milliseconds=round(1000 * seconds, 2),
+        )
+
+
+class _Passing:
+    """A request on its way through."""
+
+    def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
+        self.request = uuid.uuid4().hex
+        self.status: int | None = None
+        self._scope, self._send, self._secure = scope, send, secure
+        scope["diurnal.request"] = self.request
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer, its head with all headers."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._dress(message)
+        await self._send(message)
+
+    async def refuse(self, problem: ProblemError) -> None:
+        """Answer with a problem, if nothing was answered yet."""
+        if self.status is None:
+            await problems.answer(problem, self.request)(self._scope, _nothing, self.send)
+
+    async def preflight(self) -> None:
+        """Answer a browser that asks whether a page from elsewhere may ask."""
+        await self.send({"type": "http.response.start", "status": 204, "headers": _raw(PREFLIGHT)})
+        await self.send({"type": "http.response.body", "body": b""})
+
+    def _dress(self, message: MutableMapping[str, Any]) -> None:
+        headers = [*message.get("headers", ()), *_ALWAYS, (b"x-request-id", self.request.encode())]
+        # What says nothing of keeping is not to be kept: the custodian's answers are private.
+        if not any(name == b"cache-control" for name, _ in headers):
+            headers.append((b"cache-control", b"no-store"))
+        headers += _CROSS if self._scope["path"].startswith(PUBLIC) else _OWN
+        if self._secure:
+            headers.append((b"strict-transport-security", b"max-age=31536000"))
+        message["headers"] = headers
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), None)
+
+
+def _counted(receive: Receive, limit: int) -> Receive:
+    """What arrives, as long as it is not too much."""
+    so_far = 0
+
+    async def counting() -> Message:
+        nonlocal so_far
+        message = await receive()
+        so_far += len(message.get("body", b""))
+        if so_far > limit:
+            raise problems.too_large(limit)
+        return message
+
+    return counting
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

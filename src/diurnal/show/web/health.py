@@ -1,0 +1,40 @@
+"""Health: whether the service lives, whether it can be asked, and what it counts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from diurnal.errors import DiurnalError
+from diurnal.show.web import models
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.public import service_of
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get("/healthz", response_model=models.Ready, summary="Is it alive?")
+async def alive() -> dict[str, str]:
+    """It answers: it is."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", response_model=models.Ready, summary="Can it be asked?")
+async def ready(request: Request) -> dict[str, str]:
+    """Whether the store can be reached, and nobody has told the service to stop."""
+    service = service_of(request)
+    try:
+        await service.read(service.reader.number)
+    except DiurnalError:
+        raise ProblemError(503, "store", "The store cannot be reached.", "Try again later.", retry=5) from None
+    if service.hub.stopping:
+        raise ProblemError(503, "stopping", "The service is about to end.", "Ask another one.", retry=5)
+    return {"status": "ok"}
+
+
+@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """What is counted about public routes; nothing private is among it."""
+    service = service_of(request)
+    service.metrics.streams(stream.end is not None for stream in service.hub.streams())
+    return Response(service.metrics.public_text(), media_type="text/plain; version=0.0.4; charset=utf-8")

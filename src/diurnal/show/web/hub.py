@@ -1,0 +1,125 @@
+"""Hub: what is new in the store, and who waits for it.
+
+The store is looked at once a second, and whenever this service has written to it. What was found is kept: which
+streams there are, how far they have come, and which events of the ledger released rows of each. Readers of pages
+ask here what there is, and ask the store for rows only; who waits for events is woken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import TypeVar
+
+from diurnal.curator.ledger import Event
+from diurnal.curator.reading import Look, Published, Reader
+from diurnal.errors import DiurnalError
+from diurnal.show.web.log import told
+from diurnal.show.web.problems import ProblemError
+
+Result = TypeVar("Result")
+Read = Callable[[Callable[[], Result]], Awaitable[Result]]
+
+SHOWN = ("started", "reported", "stopped")
+"""Events with which the public sees something new. Others, such as an erasure, are nobody's business."""
+
+
+class Hub:
+    """What the public may know, as of the last look."""
+
+    def __init__(self, reader: Reader, read: Read[Look], head: Callable[[], Awaitable[str]]) -> None:
+        self._reader, self._read, self._head = reader, read, head
+        self._looking = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._streams: dict[str, Published] = {}
+        self._journal: dict[str, array[int]] = {}
+        self.number = 0
+        """How many events the ledger had."""
+        self.head = ""
+        """Where the ledger stood when something was last shown."""
+        self.reachable = False
+        """Whether the store could be looked at."""
+        self.stopping = False
+        """Whether the service is about to end."""
+
+    async def refresh(self) -> None:
+        """Look at the store."""
+        async with self._looking:
+            try:
+                look = await self._read(lambda: self._reader.look(self.number))
+                self.reachable = True
+            except DiurnalError:
+                self.reachable = False
+                raise
+            self._take(look)
+            if not self.head or any(event.kind in SHOWN for event in look.events):
+                self.head = await self._head()
+            if look.events:
+                self._wake()
+
+    async def watch(self, every: float) -> None:
+        """Look at the store again and again. A store that cannot be reached is looked for again."""
+        while not self.stopping:
+            await asyncio.sleep(every)
+            try:
+                await self.refresh()
+            except DiurnalError as error:
+                told("store", error=error)
+
+    def stop(self) -> None:
+        """Let everybody who waits go home. May be called from a signal."""
+        self.stopping = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def news(self, seconds: float) -> None:
+        """Wait until something is new, but no longer than so many seconds."""
+        news = self._news
+        with suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+
+    def streams(self) -> list[Published]:
+        """Every stream there is, in the order of their start."""
+        return list(self._streams.values())
+
+    def stream(self, key: str) -> Published:
+        """A stream by its name, or by how that begins.
+
+        Raises:
+            ProblemError: None begins so, or several do.
+        """
+        found = self._streams.get(key)
+        if found is None:
+            begins = [each for name, each in self._streams.items() if len(key) >= 8 and name.startswith(key)]
+            if len(begins) != 1:
+                raise ProblemError(404, "not-found", "There is no such stream.", "GET /v1/streams names them.")
+            found = begins[0]
+        return found
+
+    def released(self, key: str, after: int) -> Iterable[tuple[int, int]]:
+        """What released rows of a stream, after so many of them: its place, and the number of the ledger's event.
+
+        Places are counted for each stream: numbers of the ledger would tell when a household was erased.
+        """
+        journal = self._journal.get(key, array("q"))
+        return list(enumerate(journal[after:], start=after + 1))
+
+    def places(self, key: str) -> int:
+        """How many times a stream has released rows."""
+        return len(self._journal.get(key, ()))
+
+    def _take(self, look: Look) -> None:
+        keys = {stream.number: stream.key for stream in look.streams}
+        self._streams = {stream.key: stream for stream in look.streams}
+        for event in look.events:
+            self._note(event, keys)
+        self.number = max(self.number, look.number)
+
+    def _note(self, event: Event, keys: dict[int, str]) -> None:
+        if event.kind == "reported" and event.number > self.number:
+            self._journal.setdefault(keys[event.content["plan"]], array("q")).append(event.number)

@@ -1,0 +1,95 @@
+"""Ingest: readings that a head-end sends, each batch taken once. Nothing of a reading is ever answered."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+
+from diurnal.curator import batch
+from diurnal.curator.batch import Fate
+from diurnal.readings.importing import read
+from diurnal.readings.panel import Panel
+from diurnal.show.web import bodies, models
+from diurnal.show.web.access import FOR_INGEST
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.public import service_of
+from diurnal.show.web.service import Service
+
+router = APIRouter(prefix="/v1", tags=["ingest"], dependencies=[FOR_INGEST])
+
+EXAMPLE = {"readings": [{"household": "17", "time": "2022-07-01T00:00", "value": "231"}]}
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            bodies.JSON: {"schema": {"type": "object"}, "example": EXAMPLE},
+            bodies.CSV: {"schema": {"type": "string"}, "example": "household,time,wh\n17,2022-07-01T00:00,231\n"},
+            bodies.ARROW: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+@router.post("/readings", response_model=models.Taken, summary="Send readings", openapi_extra=BODY)
+async def send(
+    request: Request,
+    idempotency_key: Annotated[str | None, Header(max_length=200, description="What the batch goes by.")] = None,
+    key: Annotated[str | None, Query(max_length=200, description="The same, in the address.")] = None,
+    stream: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{8,64}$", description="The one stream it is for; all unless given.")
+    ] = None,
+    unit: Annotated[Literal["Wh", "kWh"], Query(description="What values of JSON are in.")] = "Wh",
+    minutes: Annotated[int | None, Query(ge=1, le=1440, description="How long a row lasts; a step.")] = None,
+) -> Any:
+    """Take a batch: for every stream at once, and once; sent again it is known by its key, and nothing happens.
+
+    Without a key it goes by a digest of its bytes. Answered is how many readings were taken and how many were set
+    aside, and why. A batch that cannot be read is refused, and nothing of it is taken.
+    """
+    service = service_of(request)
+    kind = bodies.kind_of(request.headers.get("content-type"))
+    if service.batches >= service.settings.limits.batches:
+        raise ProblemError(503, "busy", "Other batches are being taken.", "Send it again in a moment.", retry=1)
+    service.batches += 1
+    try:
+        body = await bodies.taken_in(request, service.settings.limits)
+        digest = hashlib.sha256(body).hexdigest()
+        name = idempotency_key or key or digest
+        known = await service.write(lambda: batch.known(service.curator, name, digest, stream=stream))
+        if known is not None:
+            return _answer(name, None, known, service.hub.head)
+        panel = await service.make(lambda: _panel(service, body, kind, unit, minutes))
+        fates, head = await service.write(lambda: _take(service, name, digest, panel, stream))
+    finally:
+        service.batches -= 1
+    await service.hub.refresh()
+    return _answer(name, panel, fates, head)
+
+
+def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | None) -> Panel:
+    table = bodies.table_of(body, kind, unit=unit, rows=service.settings.limits.rows)
+    grid, _ = service.population()
+    return service.panel(read(table, format="long", minutes=minutes or grid.minutes))
+
+
+def _take(
+    service: Service, name: str, digest: str, panel: Panel, stream: str | None
+) -> tuple[tuple[Fate, ...], str]:
+    fates = batch.take(service.curator, name, digest, panel, stream=stream)
+    return fates, service.curator.head
+
+
+def _answer(name: str, panel: Panel | None, fates: tuple[Fate, ...], head: str) -> dict[str, Any]:
+    quality = None if panel is None else panel.quality
+    fields = ("stream", "again", "taken", "set_aside", "reports")
+    return {
+        "key": name,
+        "again": all(fate.again for fate in fates),
+        "rows": 0 if quality is None else quality.rows,
+        "kept": 0 if quality is None else quality.kept,
+        "set_aside": {} if quality is None else dict(quality.set_aside),
+        "streams": [{field: getattr(fate, field) for field in fields} for fate in fates],
+        "head": head,
+    }

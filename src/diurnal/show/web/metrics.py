@@ -1,0 +1,73 @@
+"""Metrics: what an operator's Prometheus reads.
+
+There are two sets. The public one, at /metrics, is about public routes alone. How many batches come in, and what
+was set aside of them, tells how many meters speak: that is the custodian's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Between which durations are counted."""
+
+
+class Metrics:
+    """What is counted in one process."""
+
+    def __init__(self) -> None:
+        self._public, self._all = CollectorRegistry(), CollectorRegistry()
+        self._known: dict[tuple[str, str, int], list[tuple[Counter, Histogram]]] = {}
+        names = ("method", "route", "status")
+        about = "Requests to public routes, by route and answer."
+        self._requests = Counter("diurnal_http_requests", about, names, registry=self._public)
+        about = "How long public routes took to answer."
+        self._seconds = Histogram("diurnal_http_seconds", about, ("route",), buckets=SECONDS, registry=self._public)
+        about = "Who waits for events."
+        self.listeners = Gauge("diurnal_event_listeners", about, registry=self._public)
+        about = "Streams, by whether they run."
+        self._streams = Gauge("diurnal_streams", about, ("state",), registry=self._public)
+        about = "Pages of reports that were had from the cache, or had to be made."
+        pages = Counter("diurnal_pages", about, ("from",), registry=self._public)
+        self.from_cache, self.from_store = pages.labels("cache"), pages.labels("store")
+        about = "Requests to all routes, by route and answer."
+        self._every = Counter("diurnal_all_requests", about, names, registry=self._all)
+        about = "How long all routes took to answer."
+        self._every_second = Histogram(
+            "diurnal_all_seconds", about, ("route",), buckets=SECONDS, registry=self._all
+        )
+        about = "What streams have set aside, by stream and reason."
+        self._aside = Gauge("diurnal_set_aside", about, ("stream", "reason"), registry=self._all)
+
+    def request(self, method: str, route: str, status: int, seconds: float, *, public: bool) -> None:
+        """Count a request that was answered."""
+        names = (method if method in ("GET", "POST", "OPTIONS", "HEAD") else "other", route, status)
+        if names not in self._known:
+            # Looking them up by name takes longer than to count: they are few, and kept.
+            sets = ((self._every, self._every_second), *(((self._requests, self._seconds),) if public else ()))
+            self._known[names] = [(count.labels(*names), took.labels(route)) for count, took in sets]
+        for count, took in self._known[names]:
+            count.inc()
+            took.observe(seconds)
+
+    def streams(self, ended: Iterable[bool]) -> None:
+        """Say how many streams run, and how many do not."""
+        states = list(ended)
+        self._streams.labels("running").set(states.count(False))
+        self._streams.labels("stopped").set(states.count(True))
+
+    def set_aside(self, counts: Mapping[str, Mapping[str, int]]) -> None:
+        """Say what streams have set aside. For the custodian."""
+        for stream, reasons in counts.items():
+            for reason, number in reasons.items():
+                self._aside.labels(stream[:12], reason).set(number)
+
+    def public_text(self) -> bytes:
+        """What everybody may read."""
+        return generate_latest(self._public)
+
+    def all_text(self) -> bytes:
+        """What the custodian may read."""
+        return generate_latest(self._public) + generate_latest(self._all)

@@ -1,0 +1,175 @@
+"""Server: how the service is run, and how it ends.
+
+Told to stop (SIGTERM, an interrupt), it takes no more connections, finishes what it has begun, lets who listens for
+events go, writes what is being written, and ends. Killed, it leaves a store in which everything is whole.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from diurnal.errors import InputError, StoreError
+from diurnal.show.web import log
+from diurnal.show.web.app import application
+from diurnal.show.web.settings import Settings
+from diurnal.show.web.workers import supervise
+
+GRACE = 30
+"""How many seconds requests have to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Where the service is to be found, and how one comes in."""
+
+    host: str = "127.0.0.1"
+    """The address to listen at."""
+    port: int = 8080
+    """The port; 0 for any that is free."""
+    certificate: str | None = None
+    """A TLS certificate, as a file."""
+    key: str | None = None
+    """Its key."""
+    proxy: str | None = None
+    """Addresses or networks of a proxy that clients come through: what it says of them is believed."""
+    workers: int = 1
+    """How many processes answer."""
+
+    def check(self, store: str) -> None:
+        """Refuse to be reached from elsewhere in clear text, and several writers to one file.
+
+        Raises:
+            InputError: One of these.
+        """
+        if (self.certificate is None) != (self.key is None):
+            raise InputError("Expected --tls-cert and --tls-key together.", hint="Or neither.")
+        if not is_own(self.host) and self.certificate is None and self.proxy is None:
+            raise InputError(
+                f"{self.host} can be reached from elsewhere, and tokens would go there in clear text.",
+                hint="Give --tls-cert and --tls-key; or --behind-proxy with the address of a proxy that has TLS.",
+            )
+        if self.workers > 1 and "://" not in store:
+            raise InputError("A SQLite file has one writer.", hint="Take --workers 1, or PostgreSQL.")
+
+    @property
+    def secure(self) -> bool:
+        """Whether clients come over TLS."""
+        return self.certificate is not None or self.proxy is not None
+
+
+def is_own(host: str) -> bool:
+    """Whether an address can be reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Server(uvicorn.Server):
+    """A server that says when it listens; and tells who waits for events when it ends, or would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None], stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready, self._stop = ready, stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen. From here on a signal ends it in order."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end. Asked a second time by an interrupt, end at once."""
+        self._stop()
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_level: str = "info") -> None:
+    """Run the service until it is told to stop.
+
+    Args:
+        settings: What it serves.
+        door: Where.
+        ready: Is told the address once the service listens.
+        log_level: From which level on lines are logged.
+
+    Raises:
+        InputError: The port is taken, or the door is refused.
+        StoreError: There is no store.
+    """
+    door.check(settings.store)
+    if door.workers == 1:
+        # Made before the port is taken: what is wrong with store or tokens is said first.
+        app = application(settings)
+        taken = _taken(door)
+        _answer(app, door, log_level, taken, lambda: ready(_address(door, taken)))
+        return
+    taken = _taken(door)
+    ready(_address(door, taken))
+    supervise(partial(_work, settings, door, log_level, taken), door.workers)
+
+
+def _work(settings: Settings, door: Door, log_level: str, taken: socket.socket) -> None:
+    """What each of several processes does."""
+    _answer(application(settings), door, log_level, taken, lambda: None)
+
+
+def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, ready: Callable[[], None]) -> None:
+    log.set_up(log_level)
+    service = app.state.service
+
+    def stop() -> None:
+        # A signal may come before the first request could.
+        if hasattr(service, "hub"):
+            service.hub.stop()
+
+    server = Server(_config(app, door), ready=ready, stop=stop)
+    server.run(sockets=[taken])
+    if not server.started:
+        raise StoreError("The service could not begin.", hint="Its log says why; can the store be reached?")
+
+
+def _config(app: FastAPI, door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        ssl_certfile=door.certificate,
+        ssl_keyfile=door.key,
+        proxy_headers=door.proxy is not None,
+        forwarded_allow_ips=door.proxy,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=GRACE,
+        h11_max_incomplete_event_size=32 * 1024,
+    )
+
+
+def _taken(door: Door) -> socket.socket:
+    family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((door.host, door.port))
+    except (OSError, OverflowError) as cause:
+        taken.close()
+        why = getattr(cause, "strerror", None) or "no such port"
+        raise InputError(f"Port {door.port} of {door.host} cannot be taken ({why}).", hint="Say --port.") from None
+    taken.set_inheritable(True)
+    return taken
+
+
+def _address(door: Door, taken: socket.socket) -> str:
+    host = f"[{door.host}]" if ":" in door.host else door.host
+    return f"{'https' if door.certificate else 'http'}://{host}:{taken.getsockname()[1]}"

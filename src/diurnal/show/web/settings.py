@@ -1,0 +1,68 @@
+"""Settings: what an operator decides about a service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from diurnal.promise.budget import Budget
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of everything is taken, so that nobody can wear the service out."""
+
+    body: int = 64 * MEGABYTE
+    """The largest batch of readings, in bytes, sent or unpacked."""
+    question: int = 256 * 1024
+    """The largest body of any other request: a plan, mostly."""
+    rows: int = 2_000_000
+    """The most rows of a batch."""
+    page: int = 50_000
+    """The most rows of a page of reports."""
+    patience: float = 60.0
+    """How many seconds a body may take to arrive."""
+    requests: float = 100.0
+    """How many requests a client may make in a second, in the long run; 0 for any number."""
+    burst: int = 400
+    """How many at once, after a rest."""
+    guesses: int = 10
+    """How many wrong tokens a client may show at once; one more every twelve seconds."""
+    at_once: int = 500
+    """How many requests are worked on at a time, those that wait for events apart."""
+    batches: int = 4
+    """How many batches are in the house at a time: each may be as large as a body."""
+    listeners: int = 1000
+    """How many may wait for events, all together."""
+    cache: int = 64 * MEGABYTE
+    """How many bytes of encoded pages are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What an operator decides."""
+
+    store: str
+    """The store: a file, or an address of PostgreSQL."""
+    budget: Budget | None = None
+    """The caps with which it is made, where there is none yet."""
+    profiles: str | None = None
+    """The folder of private profiles; beside the file unless given."""
+    panel: str | None = None
+    """The panel of the homes, for check, plan and start. Private."""
+    open_data: str | None = None
+    """Public readings of other homes, for predicted errors."""
+    tokens: Path | None = None
+    """The file of tokens; without one there is nobody but the public."""
+    reads_need_token: bool = False
+    """Whether the public needs a token as well."""
+    secure: bool = False
+    """Whether clients come over TLS, here or at a proxy."""
+    poll: float = 1.0
+    """How many seconds until something that another process wrote is seen."""
+    heartbeat: float = 15.0
+    """After how many quiet seconds who waits for events hears that they still can."""
+    limits: Limits = field(default_factory=Limits)
+    """How much of everything."""

@@ -1,0 +1,78 @@
+// How readings come in: what each stream has reported, holds and has set aside, and whether its pattern has moved.
+import { get } from "./api.js";
+import { by, clock, count, facts, fill, make } from "./making.js";
+import { boxed } from "./table.js";
+
+const EVERY = 20000, drifts = new Map();
+
+const link = (stream) => make("a", { href: `/streams/${stream.plan}` }, `Plan ${stream.plan.slice(0, 12)}`);
+
+function aside(stream) {
+  const lines = Object.entries(stream.counts).sort().map(([what, number]) => [what, number.toLocaleString("en")]);
+  if (!lines.length) return make("p", {}, "Nothing has been late or set aside.");
+  return boxed(["set aside", "count"], lines, { caption: `Set aside by plan ${stream.plan.slice(0, 12)}`, numbers: [1] });
+}
+
+function card(stream, lately) {
+  const told = {
+    state: stream.end === null ? "running" : `stopped at step ${stream.end}`,
+    level: stream.level,
+    households: stream.households.toLocaleString("en"),
+    "last report": clock(stream.last_time),
+    "last batch that released": clock(lately[stream.plan]),
+    "steps held open": stream.open_steps.toLocaleString("en"),
+  };
+  if (!drifts.has(stream.plan)) drifts.set(stream.plan, drift(stream));
+  const place = drifts.get(stream.plan);
+  return make("article", { class: "card" }, make("h3", {}, link(stream)), facts(told),
+    make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)));
+}
+
+// How far it has moved, in the unit, and as a share of the level where noise lets that be known.
+const rough = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
+const far = (each, value) => `${rough.format(value)} ${each.unit}${each.level ? ` (${rough.format((100 * value) / each.level)} %)` : ""}`;
+
+function moved(each) {
+  const at = each.moves.length - 1, alarm = each.alarm ? "ALARM" : "none";
+  if (at < 0) return [each.group, "too little yet", "", alarm];
+  return [each.group, far(each, each.moves[at]), far(each, each.chance[at]), each.since ? `${alarm} since ${each.since.slice(0, 10)}` : alarm];
+}
+
+// Looked for once, when the room is entered: it reads every released row.
+function drift(stream) {
+  const place = make("div", { class: "drift" }, make("p", { class: "note" }, "Looking for drift…"));
+  get(`/v1/custodian/streams/${stream.plan}/drift`)
+    .then(({ groups }) => fill(place, drifted(Object.values(groups))))
+    .catch((error) => fill(place, make("p", { class: "note" }, error.words)));
+  return place;
+}
+
+function drifted(groups) {
+  const alarms = groups.filter((each) => each.alarm), { window: cycles, threshold } = groups[0];
+  const words = alarms.length
+    ? `The pattern has moved in ${count(alarms.length, "group")}: it is time for a successor.`
+    : "No alarm: the pattern is where it was, as far as released reports tell.";
+  return [
+    make("p", { class: alarms.length ? "warning" : null, role: alarms.length ? "alert" : null }, words),
+    boxed(["group", "has moved by", "by chance", "alarm"], groups.map(moved), { caption: `Drift over ${cycles} cycles; an alarm from ${100 * threshold} % on`, numbers: [1, 2], unbroken: [3] }),
+  ];
+}
+
+function told(status, lately) {
+  const running = status.streams.filter((each) => each.end === null).length;
+  by("health-said").textContent = `${count(running, "stream")} running, ${status.streams.length - running} stopped.`;
+  const none = make("p", { class: "empty" }, "No plan has been started yet, so no readings are taken. Find one below.");
+  fill(by("health"), status.streams.length ? [...status.streams].reverse().map((each) => card(each, lately)) : none);
+}
+
+export async function show() {
+  const [status, { streams }] = await Promise.all([get("/v1/custodian/status"), get("/v1/custodian/lately")]);
+  told(status, streams);
+}
+
+export async function refresh() {
+  if (document.hidden || by("room").hidden || by("health").contains(document.activeElement)) return;
+  await show().catch((error) => { by("health-said").textContent = error.words; });
+}
+
+setInterval(refresh, EVERY);

@@ -1,0 +1,119 @@
+"""Tokens: who may come in, in a file that only its owner can read. A token itself is shown once and kept nowhere.
+
+A token is 256 random bits. What is kept of it is a SHA-256: such a number cannot be guessed however fast guesses
+are tried, so that a slow hash (scrypt) would protect nothing, and would let strangers keep the service busy with
+wrong tokens. Digests are compared in constant time, with all there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from diurnal.errors import InputError
+from diurnal.show.files import write_whole
+
+Role = Literal["public", "ingest", "custodian"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """What is kept of a token."""
+
+    name: str
+    """Whose it is."""
+    role: Role
+    """What it is for."""
+    digest: str
+    """A SHA-256 of it."""
+    made: str
+    """When it was made."""
+
+
+def make(path: Path, *, name: str, role: str) -> str:
+    """Make a token and keep its digest. Returns the token: it cannot be had again.
+
+    Raises:
+        InputError: There is one of that name, or no such role.
+    """
+    if role not in ROLES:
+        raise InputError(f"There is no role {role!r}.", hint=f"One of {', '.join(ROLES)}.")
+    if not name or not name.isprintable() or len(name) > 64:
+        raise InputError("Expected a name of 1 to 64 letters.", hint="For example --name headend.")
+    kept = load(path) if path.exists() else ()
+    if any(token.name == name for token in kept):
+        raise InputError(
+            f"There is a token {name!r}.", hint="Revoke it first: `diurnal token revoke`; or take another name."
+        )
+    shown = f"dn_{role}_{secrets.token_urlsafe(32)}"
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made)])
+    return shown
+
+
+def revoke(path: Path, name: str) -> None:
+    """Forget a token. A service that runs notices within a second.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    kept = load(path)
+    left = [token for token in kept if token.name != name]
+    if len(left) == len(kept):
+        raise InputError(f"There is no token {name!r}.", hint="`diurnal token list` names them.")
+    _save(path, left)
+
+
+def load(path: Path) -> tuple[Token, ...]:
+    """What is kept.
+
+    Raises:
+        InputError: There is no such file, or it is something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] != VERSION:
+            raise ValueError
+        return tuple(_token(each) for each in content["tokens"])
+    except OSError as cause:
+        raise InputError(
+            f"{path.name} cannot be read ({cause.strerror}).", hint="`diurnal token make` makes it."
+        ) from None
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path.name} is no file of tokens.", hint="`diurnal token make` makes one.") from None
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def owner_of(shown: str, tokens: Sequence[Token]) -> Token | None:
+    """The token that was shown, if it is one. All are looked at, whichever it is."""
+    digest, found = digest_of(shown), None
+    for token in tokens:
+        if hmac.compare_digest(token.digest, digest):
+            found = token
+    return found
+
+
+def _token(content: Mapping[str, Any]) -> Token:
+    token = Token(**content)
+    if token.role not in ROLES or len(token.digest) != 64 or not token.digest.isascii():
+        raise ValueError
+    return token
+
+
+def _save(path: Path, tokens: Sequence[Token]) -> None:
+    content = {"version": VERSION, "tokens": [asdict(token) for token in tokens]}
+    write_whole(path, f"{json.dumps(content, indent=1)}\n", private=True)

@@ -1,0 +1,186 @@
+"""Who may do what: roles, tokens, guesses, rates."""
+
+import json
+import re
+import stat
+
+import pytest
+from typer.testing import CliRunner
+
+import services
+from diurnal.errors import InputError
+from diurnal.show.cli import app
+from diurnal.show.web import tokens
+from diurnal.show.web.buckets import Buckets, client_of
+
+PUBLIC = {"/v1/streams", "/healthz", "/readyz", "/metrics"}
+
+
+def routes(client, stream):
+    """Every route of the description: method, path, and the role it is for."""
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        where = path.replace("{stream}", stream)
+        for method in methods:
+            if path.startswith("/v1/custodian"):
+                yield method, where, "custodian"
+            elif path == "/v1/readings":
+                yield method, where, "ingest"
+            else:
+                assert path.startswith(tuple(PUBLIC)), path
+                yield method, where, "public"
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_every_route_is_for_its_role_alone(asked, city, closed):
+    """Over every route and role: who may is let in, who has no token is told 401, who has another role's 403."""
+    client = asked(reads_need_token=closed, limits={"requests": 0, "listeners": 0, "guesses": 1000})
+    seen = 0
+    for method, where, needed in routes(client, city[1]):
+        open_to_all = needed == "public" and (not closed or not where.startswith("/v1"))
+        for role in (None, "wrong", *services.ROLES):
+            headers = {"Authorization": "Bearer dn_wrong"} if role == "wrong" else services.bearer(city[0], role)
+            found = client.request(method, where, headers=headers).status_code
+            allowed = open_to_all or role == needed or (needed == "public" and role == "custodian")
+            expected = None if allowed else 401 if role in (None, "wrong") else 403
+            assert (found == expected) if expected else found not in (401, 403), (method, where, role, found)
+            seen += 1
+    assert seen >= 5 * 19
+
+
+def test_guessing_tokens_is_limited(asked, city):
+    """After ten wrong tokens even the right one has to wait; others are let in meanwhile."""
+    client = asked(limits={"requests": 0, "guesses": 10})
+    found = [client.get("/v1/custodian/status", headers={"Authorization": f"Bearer {i}"}) for i in range(15)]
+    assert [each.status_code for each in found] == [401] * 10 + [429] * 5
+    assert int(found[-1].headers["retry-after"]) >= 1
+    right = client.get("/v1/custodian/status", headers=services.bearer(city[0], "custodian"))
+    assert (right.status_code, right.json()["error"]["code"]) == (429, "guessing")
+    assert client.get("/v1/streams").status_code == 200
+
+
+def test_no_token_at_all_is_no_guess(asked):
+    """Who shows none is told so as often as they ask."""
+    client = asked()
+    assert {client.get("/v1/custodian/status").status_code for _ in range(30)} == {401}
+
+
+def test_requests_are_limited(asked):
+    """A client that asks more often than it may is told when to come back."""
+    client = asked(limits={"requests": 0.5, "burst": 20})
+    found = [client.get("/healthz") for _ in range(40)]
+    assert [each.status_code for each in found].count(200) in (20, 21)
+    refused = found[-1]
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too-often")
+    assert refused.headers["retry-after"] == "2"
+
+
+def test_a_bucket_fills_up_again():
+    """A bucket of three that fills by two a second: three, then none, then one after half a second."""
+    now = [0.0]
+    buckets = Buckets(rate=2, burst=3, clock=lambda: now[0])
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert buckets.take("b") == 0
+    now[0] = 0.5
+    assert (buckets.take("a"), buckets.take("a")) == (0, 0.5)
+
+
+def test_an_address_stands_for_its_network():
+    """Of IPv6, a client is its /64: it has more addresses than anybody counts. Of IPv4, it is itself."""
+    assert client_of("2001:db8:1:2::1") == client_of("2001:db8:1:2:ffff::9") != client_of("2001:db8:1:3::1")
+    assert client_of("192.0.2.7") == "192.0.2.7"
+    assert client_of("not: an address") == "not: an address"
+
+
+def test_a_token_is_kept_nowhere(tmp_path):
+    """The file has a digest and no token, and only its owner can read it; a token has 256 bits."""
+    file = tmp_path / "tokens.json"
+    shown = tokens.make(file, name="headend", role="ingest")
+    assert shown.startswith("dn_ingest_")
+    assert len(shown.removeprefix("dn_ingest_")) == 43
+    assert shown.removeprefix("dn_ingest_") not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (kept,) = tokens.load(file)
+    assert tokens.owner_of(shown, [kept]) == kept
+    assert tokens.owner_of(shown[:-1], [kept]) is None
+
+
+def test_names_and_roles_are_checked(tmp_path):
+    """A name is used once, a role is one of three; a file that is something else is refused."""
+    file = tmp_path / "tokens.json"
+    tokens.make(file, name="a", role="public")
+    for name, role in (("a", "ingest"), ("b", "king"), ("", "public"), ("x\n", "public")):
+        with pytest.raises(InputError):
+            tokens.make(file, name=name, role=role)
+    for wrong in ("{}", "[]", "x", '{"version": 1, "tokens": [{"name": "a"}]}', '{"version": 2, "tokens": []}'):
+        file.write_text(wrong)
+        with pytest.raises(InputError, match="no file of tokens"):
+            tokens.load(file)
+
+
+def test_a_revoked_token_is_not_let_in(asked, city, monkeypatch):
+    """Revoked, a token is refused while the service runs; a new one is let in; without a file nobody is."""
+    from diurnal.show.web import access
+
+    monkeypatch.setattr(access, "FRESH", 0.0)
+    client, file = asked("custodian"), city[0] / "tokens.json"
+    assert client.get("/v1/custodian/budget").status_code == 200
+    tokens.revoke(file, "custodian")
+    assert client.get("/v1/custodian/budget").status_code == 401
+    new = {"Authorization": f"Bearer {tokens.make(file, name='anna', role='custodian')}"}
+    assert client.get("/v1/custodian/budget", headers=new).status_code == 200
+    file.write_text("nonsense")
+    assert client.get("/v1/custodian/budget", headers=new).status_code == 401
+
+
+def test_the_verb_makes_lists_and_revokes(tmp_path, monkeypatch):
+    """`diurnal token` shows a token once; the list has names and roles; revoked, it is gone."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words, code=0):
+        done = CliRunner().invoke(app, ["token", *words], prog_name="diurnal")
+        assert done.exit_code == code, done.output
+        return done.output
+
+    assert "dn_ingest_" in run("make", "--role", "ingest", "--name", "headend")
+    found = json.loads(run("list", "--json"))
+    assert [(each["name"], each["role"]) for each in found["tokens"]] == [("headend", "ingest")]
+    run("make", "--role", "ingest", "--name", "headend", code=1)
+    run("make", "--role", "ingest", code=2)
+    run("burn", code=2)
+    run("revoke", "--name", "headend")
+    run("revoke", "--name", "headend", code=1)
+    assert json.loads(run("list", "--json"))["tokens"] == []
+
+
+def test_without_a_file_of_tokens_there_is_only_the_public(asked, city):
+    """A service without tokens answers the public, and nobody else gets in."""
+    client = asked(tokens=None)
+    assert client.get("/v1/streams").status_code == 200
+    assert client.get("/v1/custodian/status", headers=services.bearer(city[0], "custodian")).status_code == 401
+
+
+def test_pages_from_elsewhere_may_read_what_is_public(asked, city):
+    """Public GETs may be read from any page; nothing else may, and nothing may be sent from elsewhere."""
+    client = asked()
+    assert client.get("/v1/streams").headers["access-control-allow-origin"] == "*"
+    allowed = client.options(f"/v1/streams/{city[1]}/reports")
+    assert (allowed.status_code, allowed.headers["access-control-allow-methods"]) == (204, "GET")
+    for path in ("/v1/custodian/status", "/v1/readings"):
+        found = client.options(path, headers={"Origin": "https://elsewhere.example"})
+        assert found.status_code == 405
+        assert "access-control-allow-origin" not in found.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/streams", "/v1/custodian/status", "/nowhere", "/openapi.json"])
+def test_every_answer_lets_a_browser_do_little(asked, path):
+    """Every answer forbids scripts from elsewhere, frames, guessing of types, referrers; private ones caching."""
+    headers = asked("custodian", secure=True).get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"https?:|unsafe|\*", policy)
+    assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    assert "max-age" in headers["strict-transport-security"]
+    assert headers["x-request-id"]
+    if "custodian" in path:
+        assert headers["cache-control"] == "no-store"

@@ -1,0 +1,157 @@
+"""The client: what it asks for, and how it tries again."""
+
+import contextlib
+import http.server
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import diurnal as dn
+import services
+from diurnal.client import Client
+from diurnal.errors import InputError, ServiceError
+
+
+@pytest.fixture
+def served(city):
+    with services.running(city[0]) as process:
+        yield process, city[1]
+
+
+def test_a_client_reads_sends_and_is_told(served, city):
+    """Streams, promise, reports in pages, a panel and a frame sent, and sent again: all as the store has it."""
+    process, stream = served
+    homes = services.panel()
+    with Client(process.url, token=services.shown(city[0])["ingest"]) as client:
+        assert [each["stream"] for each in client.streams()] == [stream]
+        assert client.promise(stream)["level"] == "strong"
+        assert len(list(client.reports(stream, page=5))) == 32
+        assert [row["step"] for row in client.reports(stream, start=30, stop="2022-07-09T00:00")] == [30, 31]
+        first = client.send(homes.between(56, 60))
+        assert (first["again"], first["streams"][0]["taken"]) == (False, 80)
+        assert client.send(homes.between(56, 60))["again"]
+        import pandas as pd
+
+        frame = pd.DataFrame(services.rows_of(homes.between(60, 62))).rename(columns={"value": "wh"})
+        assert client.send(frame, key="frame", stream=stream)["streams"][0]["reports"] == 2
+        with pytest.raises(ServiceError, match="Other readings") as caught:
+            client.send(homes.between(63, 64), key="frame")
+        assert (caught.value.status, caught.value.code) == (409, "batch")
+        with pytest.raises(InputError, match="panel or a frame"):
+            client.send([1, 2, 3])
+        assert repr(client).startswith("Client('http://127.0.0.1")
+    with Client(process.url) as nobody, pytest.raises(ServiceError, match="role ingest"):
+        nobody.send(homes.between(64, 65))
+
+
+def test_a_panel_is_sent_as_it_is(served, city, silence):
+    """Gaps are not sent, and what is sent is what the panel has: the curator reports the same from either."""
+    process, _ = served
+    homes = services.panel()
+    present = homes.between(56, 60).present.copy()
+    present[1, 3:6] = False
+    part = homes.following(homes.between(56, 60).readings, present=present, first_step=56)
+    with Client(process.url, token=services.shown(city[0])["ingest"]) as client:
+        found = client.send(part)
+    assert (found["rows"], found["streams"][0]["taken"]) == (77, 77)
+
+
+@contextlib.contextmanager
+def answering(*answers):
+    """A real server that gives these answers one after the other, and the requests it got."""
+    left, asked = list(answers), []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append((self.headers["Idempotency-Key"], self.rfile.read(int(self.headers["Content-Length"]))))
+            self.do_GET()
+
+        def do_GET(self):
+            status, headers, content = left.pop(0)
+            if status is None:
+                self.connection.close()
+                return
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(json.dumps(content).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+BUSY = {"error": {"code": "busy", "message": "Not now.", "hint": "Later.", "request": "1"}}
+
+
+def test_it_tries_again_as_it_is_told():
+    """429 and 503 are tried again after as long as the service says; a broken connection after ever longer."""
+    pauses = []
+    told = [(503, {"Retry-After": "7"}, BUSY), (429, {"Retry-After": "3"}, BUSY)]
+    broken = [(None, {}, {})] * 3
+    with (
+        answering(*told, *broken, (200, {}, {"streams": []})) as (url, _),
+        Client(url, wait=pauses.append, patience=100) as client,
+    ):
+        assert client.streams() == []
+    assert pauses[:2] == [7.0, 3.0]
+    assert 0.4 <= pauses[2] <= 0.8 <= pauses[3] * 1.0001 <= 1.6 <= pauses[4] * 1.0001 <= 3.2
+
+
+def test_a_batch_that_is_tried_again_has_the_same_key():
+    """Sent again after a broken connection, a batch goes by the same key and has the same bytes."""
+    with (
+        answering((None, {}, {}), (503, {}, BUSY), (200, {}, {"again": True})) as (url, asked),
+        Client(url, wait=lambda _: None) as client,
+    ):
+        assert client.send(services.panel().between(0, 1)) == {"again": True}
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+    assert len(asked[0][0]) == 64
+
+
+def test_patience_ends():
+    """What cannot be reached for as long as patience goes is an error that says so; a refusal is one at once."""
+    with (
+        Client("http://127.0.0.1:9", patience=0.5) as client,
+        pytest.raises(ServiceError, match="cannot be reached"),
+    ):
+        client.streams()
+    with (
+        answering(*[(503, {"Retry-After": "60"}, BUSY)] * 2) as (url, _),
+        Client(url, patience=5) as client,
+        pytest.raises(ServiceError, match="Not now") as caught,
+    ):
+        client.streams()
+    assert caught.value.status == 503
+    with (
+        answering((500, {}, "nonsense")) as (url, _),
+        Client(url) as client,
+        pytest.raises(ServiceError, match="answered 500"),
+    ):
+        client.streams()
+
+
+def test_importing_the_client_is_light():
+    """`import diurnal` and `import diurnal.client` pull in neither httpx nor the service."""
+    script = (
+        "import sys, diurnal, diurnal.client\n"
+        "print([m for m in ('httpx', 'fastapi', 'starlette', 'uvicorn', 'prometheus_client', 'pydantic') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert "client" not in dn.__all__

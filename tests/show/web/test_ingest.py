@@ -1,0 +1,143 @@
+"""Readings that are sent: taken once, counted, and never shown again."""
+
+import concurrent.futures
+import gzip
+
+import pytest
+
+import diurnal as dn
+import services
+
+NEXT = services.FIRST + 32
+"""The first step that has not been reported yet."""
+
+
+def sent(client, rows, *, kind="application/json", **more):
+    headers = {"Content-Type": kind, **more.pop("headers", {})}
+    return client.post("/v1/readings", content=services.BODIES[kind](rows), headers=headers, **more)
+
+
+def some(first=NEXT, steps=4):
+    return services.rows_of(services.panel().between(first, first + steps))
+
+
+@pytest.mark.parametrize("kind", services.BODIES)
+def test_a_batch_is_taken_in_every_format(asked, city, kind):
+    """JSON, CSV and Arrow give the same readings: as many are taken, and as many steps are reported."""
+    found = sent(asked("ingest"), some(), kind=kind)
+    assert found.status_code == 200, found.text
+    content = found.json()
+    assert (content["rows"], content["kept"], content["again"]) == (80, 80, False)
+    (stream,) = content["streams"]
+    assert (stream["stream"], stream["taken"], stream["reports"]) == (city[1], 80, 4)
+
+
+def test_formats_agree_to_the_last_digit(asked, city, silence):
+    """Sent as JSON, CSV or Arrow, in Wh or kWh, readings give the same reports (noise aside)."""
+    client = asked("ingest")
+    for place, kind in enumerate(services.BODIES):
+        assert sent(client, some(NEXT + place, 1), kind=kind).status_code == 200
+    kilo = [{**row, "value": f"{int(row['value']) / 1000:.3f}"} for row in some(NEXT + 3, 1)]
+    assert sent(client, kilo, params={"unit": "kWh"}).status_code == 200
+    stream = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0]
+    homes = services.panel()
+    # The same readings a cycle later, given to the curator itself.
+    later = homes.following(homes.between(NEXT, NEXT + 4).readings, first_step=NEXT + 4)
+    direct = [row.numerator for row in stream.report(later)]
+    assert [row.numerator for row in stream.rows(NEXT, NEXT + 4)] == direct
+
+
+def test_a_batch_is_taken_once(asked):
+    """Sent again under its key, or with the same bytes and no key, nothing happens, and the answer says so."""
+    client = asked("ingest")
+    for more in ({"headers": {"Idempotency-Key": "monday"}}, {"params": {"key": "tuesday"}}, {}):
+        rows = some(NEXT + 4 * len(more) + (8 if "params" in more else 0))
+        first, second = sent(client, rows, **dict(more)).json(), sent(client, rows, **dict(more)).json()
+        assert (first["again"], second["again"]) == (False, True)
+        assert (first["streams"][0]["taken"], second["streams"][0]["taken"]) == (80, 0)
+        assert second["head"] == first["head"]
+
+
+def test_a_key_is_for_one_batch(asked):
+    """Other readings under a key that was used are refused with 409."""
+    client = asked("ingest")
+    assert sent(client, some(), headers={"Idempotency-Key": "monday"}).status_code == 200
+    refused = sent(client, some(NEXT + 4), headers={"Idempotency-Key": "monday"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "batch")
+
+
+def test_at_once_and_under_one_key_a_batch_is_taken_once(asked, city):
+    """Of eight that send the same batch at the same time, one is told that it was taken."""
+    client = asked("ingest", limits={"requests": 0, "batches": 8})
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: sent(client, some(), headers={"Idempotency-Key": "k"}), range(8)))
+    assert {each.status_code for each in found} == {200}
+    assert sorted(each.json()["again"] for each in found) == [False] + [True] * 7
+    curator = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles")
+    assert len(curator.streams()[0].rows(NEXT)) == 4
+    assert curator.verify().sound
+
+
+def test_what_is_set_aside_is_counted(asked):
+    """Readings outside the domain, of strangers, and of steps that were reported before are counted by reason."""
+    rows = some(NEXT, 1)
+    rows[0] = {**rows[0], "value": "950000"}
+    rows.append({**rows[1], "household": "stranger"})
+    content = sent(asked("ingest"), [*rows, *some(NEXT - 1, 1)]).json()
+    assert content["set_aside"] == {"outside the domain": 1}
+    (stream,) = content["streams"]
+    assert stream["set_aside"]["of households not on the roster"] == 1
+    assert stream["set_aside"]["late, and not taken"] == 20
+    assert stream["taken"] == 19
+
+
+def test_a_batch_is_for_every_stream_or_for_one(asked, city):
+    """Two streams take a batch in one go; named, only the one does, and the other may still."""
+    curator = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles")
+    more = curator.start(
+        services.plan(query=dn.Sum()), history=services.panel().first(services.HISTORY), acknowledge="untested"
+    ).plan.hash
+    client = asked("ingest")
+    both = sent(client, some()).json()
+    assert {each["stream"] for each in both["streams"]} == {city[1], more}
+    one = sent(client, some(NEXT + 4), params={"stream": more[:12]}, headers={"Idempotency-Key": "k"}).json()
+    assert [each["stream"] for each in one["streams"]] == [more]
+    rest = sent(client, some(NEXT + 4), headers={"Idempotency-Key": "k"}).json()
+    assert {each["stream"]: each["again"] for each in rest["streams"]} == {more: True, city[1]: False}
+
+
+def test_nobody_on_the_roster_is_refused(asked):
+    """A batch of strangers is refused, and names none of them."""
+    refused = sent(asked("ingest"), [{**row, "household": f"x{i}"} for i, row in enumerate(some(NEXT, 1))])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "readings")
+
+
+def test_a_packed_batch_is_unpacked(asked):
+    """A body may be packed with gzip."""
+    body = gzip.compress(services.csv_of(some()))
+    headers = {"Content-Type": "text/csv", "Content-Encoding": "gzip"}
+    assert asked("ingest").post("/v1/readings", content=body, headers=headers).json()["kept"] == 80
+
+
+def test_a_refusal_shows_no_reading(asked):
+    """Whatever is wrong with a batch, the answer has neither a value nor a household of it."""
+    rows = some(NEXT, 2)
+    wrongs = [
+        [*rows, {**rows[7], "value": "765433"}],
+        [{**rows[0], "time": "765432 o'clock"}],
+        [{**rows[0], "value": "765432,5"}, *rows[1:]],
+        [{**rows[0], "household": {"a": services.SECRET}}],
+        [{**rows[0], "value": None}],
+    ]
+    for wrong in wrongs:
+        found = sent(asked("ingest"), wrong)
+        assert found.status_code in (200, 422)
+        assert "76543" not in found.text
+        assert "secret" not in found.text
+
+
+def test_without_a_running_stream_there_is_nobody_to_take_it(asked, city):
+    """Once every stream has stopped, a batch is refused with 409."""
+    dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
+    refused = sent(asked("ingest"), some(NEXT + 8))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stream")

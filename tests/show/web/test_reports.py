@@ -1,0 +1,198 @@
+"""Reports as they are read: in pages that add up, in formats that agree, with tags that hold."""
+
+import csv
+import gzip
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import diurnal as dn
+import services
+
+LAST = services.FIRST + 31
+
+
+def released(folder):
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    return [row.to_json() for row in curator.streams()[0].rows()]
+
+
+def report(folder, first, steps=4):
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    curator.streams()[0].report(services.panel().between(first, first + steps))
+
+
+@pytest.fixture
+def url(city):
+    return f"/v1/streams/{city[1]}/reports"
+
+
+def test_pages_add_up_to_the_whole(asked, city, url):
+    """Page after page by cursor, in JSON and by Link, every row comes once and in order; so does one large page."""
+    client, whole = asked(), released(city[0])
+    assert client.get(url).json()["rows"] == whole
+    found, cursor = [], {}
+    while cursor is not None:
+        page = client.get(url, params={"limit": 5, **cursor})
+        found += page.json()["rows"]
+        cursor = {"cursor": page.json()["next"]} if page.json()["next"] else None
+        assert ("next" in page.links) == (cursor is not None)
+    assert found == whole
+    lines, link = [], f"{url}?limit=7&format=csv"
+    while link:
+        page = client.get(link)
+        lines += list(csv.DictReader(io.StringIO(page.text)))
+        link = page.links.get("next", {}).get("url")
+    assert [line["value"] for line in lines] == [row["value"] for row in whole]
+
+
+def test_formats_agree(asked, url, city):
+    """JSON, CSV, Arrow and Parquet have the same rows, whether asked for by Accept or by name."""
+    client, whole = asked(), released(city[0])
+    readers = {
+        "application/json": lambda body: json.loads(body)["rows"],
+        "text/csv": lambda body: [
+            {**row, "step": int(row["step"])} for row in csv.DictReader(io.StringIO(body.decode()))
+        ],
+        "application/vnd.apache.arrow.stream": lambda body: pa.ipc.open_stream(body).read_all().to_pylist(),
+        "application/vnd.apache.parquet": lambda body: pq.read_table(io.BytesIO(body)).to_pylist(),
+    }
+    for (media, reader), name in zip(readers.items(), ("json", "csv", "arrow", "parquet"), strict=True):
+        by_accept = client.get(url, headers={"Accept": f"{media}, */*;q=0.1"})
+        by_name = client.get(url, params={"format": name})
+        assert by_accept.headers["content-type"].startswith(media)
+        assert reader(by_accept.content) == whole == reader(by_name.content)
+    assert client.get(url, headers={"Accept": "image/png"}).json()["error"]["code"] == "format"
+
+
+def test_a_range_is_by_step_or_by_time(asked, url):
+    """Both edges are steps or times, with or without an offset; the second is not in it."""
+    client = asked()
+
+    def steps(**asked_for):
+        return [row["step"] for row in client.get(url, params=asked_for).json()["rows"]]
+
+    assert steps(start="26", stop="30") == [26, 27, 28, 29]
+    assert steps(start="2022-07-08", stop="2022-07-09") == [28, 29, 30, 31]
+    assert steps(start="2022-07-08T06:00", stop="2022-07-08T12:00+10:00") == [29]
+    assert steps(start="2022-07-07T20:00Z", stop="2022-07-08T12:00") == [29]
+    assert steps(start="500") == steps(start="30", stop="26") == []
+    assert client.get(url, params={"start": "2022-13-45"}).status_code == 422
+
+
+def test_a_group_by_itself(asked, city):
+    """Of a plan with groups and bins, one group's rows or one series' can be had; another is 404."""
+    curator = dn.Curator.open(city[0] / "other.db", dn.Budget(pattern="9", strong="9"))
+    bins = services.plan(
+        query=dn.Histogram([400_000]),
+        groups="side",
+        level="cycle",
+        history=0,
+        variation_bound=None,
+        cycle_mechanism="auto",
+    )
+    stream = curator.start(bins, history=services.panel().first(0))
+    stream.report(services.panel().between(0, 4))
+    client = asked(store=str(city[0] / "other.db"), profiles=None)
+    url = f"/v1/streams/{stream.plan.hash}/reports"
+    names = {row["group"] for row in client.get(url).json()["rows"]}
+    assert len(names) == 4
+    for name, width in (("left", 2), (sorted(names)[0], 1)):
+        rows = client.get(url, params={"group": name}).json()["rows"]
+        assert len(rows) == 4 * width
+        assert {row["group"] for row in rows} <= {each for each in names if each.startswith(name)}
+    assert client.get(url, params={"group": "nobody"}).json()["error"]["code"] == "group"
+
+
+def test_a_tag_holds_until_something_is_new(asked, city, url):
+    """If-None-Match answers 304 without a body; a new report has another tag, a finished range keeps its own."""
+    client = asked("ingest")
+    first, finished = client.get(url), client.get(url, params={"start": "24", "stop": "32"})
+    assert client.get(url, headers={"If-None-Match": f'"other", {first.headers["etag"]}'}).status_code == 304
+    assert client.get(url, headers={"If-None-Match": first.headers["etag"]}).content == b""
+    assert "immutable" in finished.headers["cache-control"]
+    assert "immutable" not in first.headers["cache-control"]
+    body = services.csv_of(services.rows_of(services.panel().between(LAST + 1, LAST + 2)))
+    assert client.post("/v1/readings", content=body, headers={"Content-Type": "text/csv"}).status_code == 200
+    later = client.get(url, headers={"If-None-Match": first.headers["etag"]})
+    assert (later.status_code, len(later.json()["rows"])) == (200, 33)
+    same = client.get(
+        url, params={"start": "24", "stop": "32"}, headers={"If-None-Match": finished.headers["etag"]}
+    )
+    assert same.status_code == 304
+
+
+def test_a_range_with_a_gap_is_not_finished(asked, city, url):
+    """While a step may still be reported, its page says that it may change; filled, it has it, and is finished."""
+    report(city[0], LAST + 5)
+    client, asked_for = asked("ingest"), {"start": str(LAST - 3), "stop": str(LAST + 9)}
+    before = client.get(url, params=asked_for)
+    assert "immutable" not in before.headers["cache-control"]
+    body = services.csv_of(services.rows_of(services.panel().between(LAST + 1, LAST + 5)))
+    client.post("/v1/readings", content=body, headers={"Content-Type": "text/csv"})
+    after = client.get(url, params=asked_for)
+    assert len(after.json()["rows"]) == len(before.json()["rows"]) + 4
+    assert "immutable" in after.headers["cache-control"]
+
+
+def test_packed_and_plain_are_two_representations(asked, url):
+    """Where a client takes gzip it gets it, with a tag of its own; unpacked it is the same page."""
+    client = asked()
+    plain = client.get(url, headers={"Accept-Encoding": "identity"})
+    with client.stream("GET", url, headers={"Accept-Encoding": "gzip"}) as answer:
+        raw = b"".join(answer.iter_raw())
+        assert answer.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(raw) == plain.content
+    assert answer.headers["etag"] != plain.headers["etag"]
+    assert "Accept-Encoding" in plain.headers["vary"]
+    assert "content-encoding" not in plain.headers
+
+
+def test_what_another_process_wrote_is_seen(asked, city, url):
+    """Reports that somebody else wrote to the store are there a moment later."""
+    client = asked(poll=0.05)
+    assert len(client.get(url).json()["rows"]) == 32
+    report(city[0], LAST + 1)
+    for _ in range(100):
+        if len(client.get(url).json()["rows"]) == 36:
+            return
+    raise AssertionError("not seen")
+
+
+def test_a_page_never_has_more_than_the_service_allows(asked, url):
+    """Asked for more rows than a page may have, a client gets a page and a cursor."""
+    found = asked(limits={"requests": 0, "page": 10}).get(url, params={"limit": 1000}).json()
+    assert (len(found["rows"]), found["next"]) == (10, f"step-{services.FIRST + 10}")
+
+
+def test_the_cache_is_no_larger_than_it_may_be(asked, url):
+    """Of pages without end only so many bytes are kept."""
+    client = asked(limits={"requests": 0, "cache": 20_000})
+    for start in range(24, 50):
+        for stop in range(start + 1, 54):
+            assert client.get(url, params={"start": start, "stop": stop}).status_code == 200
+    service = client.app.state.service
+    assert 0 < service.pages.size() <= 10_000
+    assert 0 < service.answers.total() <= 10_000
+
+
+def test_the_promise_is_whole(asked, city):
+    """The promise has numbers, neighbours, assumptions, limits and sentences, as the stream itself tells them."""
+    found = asked().get(f"/v1/streams/{city[1][:8]}/promise").json()
+    stream = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0]
+    assert {name: found[name] for name in stream.guarantee.to_json()} == stream.guarantee.to_json()
+    for name in ("neighbours", "assumptions", "limits"):
+        assert found[name] == list(getattr(stream.guarantee, name))
+
+
+def test_streams_are_described(asked, city):
+    """The list names every stream; by its name, or eight letters of it, one has its plan as well."""
+    client = asked()
+    (listed,) = client.get("/v1/streams").json()["streams"]
+    assert (listed["stream"], listed["households"], listed["last_step"]) == (city[1], 20, LAST)
+    one = client.get(f"/v1/streams/{city[1][:8]}").json()
+    assert dn.Plan.from_json(one["plan"]).hash == city[1]
+    assert listed.items() <= one.items()
