@@ -19,7 +19,18 @@ TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 
 def test_importing_diurnal_is_light():
     """`import diurnal` pulls in no web, chart, Spark, OpenDP or SciPy module."""
-    heavy = ["matplotlib", "pyspark", "fastapi", "uvicorn", "httpx", "opendp", "scipy", "pandas", "sqlalchemy", "duckdb"]
+    heavy = [
+        "matplotlib",
+        "pyspark",
+        "fastapi",
+        "uvicorn",
+        "httpx",
+        "opendp",
+        "scipy",
+        "pandas",
+        "sqlalchemy",
+        "duckdb",
+    ]
     script = f"import sys, diurnal; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
