@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check docs bench power kill audit pictures browser clean
+.PHONY: help demo test check docs bench power kill soak audit pictures browser clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
+	@echo "make soak    the service under load for ten minutes; writes docs/soak.md"
 	@echo "make audit   every mechanism's promise, deeply tried; writes docs/audit-figures.md"
 	@echo "make pictures  the page, the service and the command line as pictures; writes docs/images"
 
@@ -39,6 +40,9 @@ power: $(VENV)/dev
 
 kill: $(VENV)/dev
 	$(BIN)/python -m benchmarks.kill
+
+soak: $(VENV)/dev
+	$(BIN)/python -m benchmarks.soak
 
 audit: $(VENV)/dev
 	$(BIN)/python -m benchmarks.audit

@@ -105,6 +105,7 @@ class Proposal:
             "epsilon": text(plan.eps_z),
             "cycle_epsilon": None if plan.level == "pattern" else text(plan.eps_w),
             "level": plan.level,
+            "unit": plan.query.unit(plan.grid.unit),
             **self.prediction.to_json(),
             "warnings": self.prediction.warnings(self.own),
             "promise": plan.guarantee().to_json(),

@@ -519,7 +519,33 @@ def test_the_check_is_drawn_and_said(chromium, served):
         assert page.locator("#check details[open] tbody tr").count() == len(found["lags"]["lag"])
         page.hover("#heat canvas", position={"x": 200, "y": 100})
         assert "correlation" in opened.text("#heat-readout")
+        page.focus("#heat")
+        assert opened.text("#heat-readout").startswith("cycles 0 and 1: correlation ")
+        before = opened.text("#heat-readout")
+        for key in ("ArrowDown", "Shift+ArrowRight", "ArrowLeft"):
+            page.keyboard.press(key)
+        value = found["heatmap"]["rows"][1][10]
+        assert opened.text("#heat-readout") == f"cycles 1 and 10: correlation {value:.2f}" != before
         assert opened.problems == []
+
+
+def test_a_stream_is_stopped_by_typing_its_name(chromium, tmp_path):
+    """The button waits for the stream's name; once stopped, the room and the public page say so, and it stays."""
+    stream = services.found_city(tmp_path)
+    with services.running(tmp_path) as process, room(chromium, process) as opened:
+        page = opened.page
+        page.click(".stopping summary")
+        page.fill(".stopping input", stream[:7])
+        assert page.is_disabled(".stopping button")
+        page.fill(".stopping input", stream[:8])
+        page.click(".stopping button")
+        opened.until("document.getElementById('health-said').textContent.includes('1 stopped')")
+        assert "stopped at step" in opened.text("#health")
+        assert page.query_selector(".stopping") is None
+        assert opened.problems == []
+        with process.http() as client:
+            assert client.get(f"/v1/streams/{stream}").json()["running"] is False
+            assert "stopped" in client.get(f"/streams/{stream}").text
 
 
 def test_the_explorer_moves_with_what_is_asked(chromium, fresh):

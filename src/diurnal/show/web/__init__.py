@@ -7,7 +7,8 @@
     problems    one shape for everything that is refused
     service     the store behind it all: one thread writes, several read, none of them is the one that answers
     hub         what is new in the store, and who waits for it
-    public, ingest, custodian, health   the routes, by who they are for
+    public, ingest, custodian, overview, health   the routes, by who they are for
+    site        the pages for people, which ask the same routes
     bodies, arrow    readings as they are sent, looked at before anything is made of them
     pages, events    reports as they are read: in pages that never change (`kept`), or as they come
     models      the shapes of answers, for the description that programs read

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from diurnal.check.verdict import Verdict
 from diurnal.check.verdict import check as checked
+from diurnal.curator.starting import bound_to
 from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
@@ -142,7 +143,9 @@ def _wanted(service: Service, question: models.StartQuestion) -> tuple[Plan, Pan
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise PlanError("This is no plan.", hint="POST /v1/custodian/plan gives one in `document`.") from None
     panel = _panel(service, None).with_period(wanted.grid.slots)
-    return wanted, panel.after(question.skip).first(wanted.history)
+    history = panel.after(question.skip).first(wanted.history)
+    # With the name that the stream will have.
+    return bound_to(wanted, history), history
 
 
 @router.post("/streams/{stream}/stop", response_model=models.Stopped, summary="Stop a stream")

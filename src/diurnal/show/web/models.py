@@ -169,6 +169,7 @@ class Proposed(BaseModel):
     plan: str = Field(description="The plan's hash.")
     document: dict[str, Any] = Field(description="The plan itself, for /v1/custodian/start.")
     chosen: str
+    unit: str = Field(description="What errors are in.")
     mechanisms: list[dict[str, Any]]
     without_data: dict[str, Any] = Field(description="Nothing at all: a public profile as the report.")
     split: list[dict[str, Any]]

@@ -162,6 +162,8 @@ def _taken(door: Door) -> socket.socket:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((door.host, door.port))
+        # Who is told the address may come before the first process answers: they wait, and are not refused.
+        taken.listen(socket.SOMAXCONN)
     except (OSError, OverflowError) as cause:
         taken.close()
         why = getattr(cause, "strerror", None) or "no such port"

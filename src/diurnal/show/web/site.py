@@ -35,7 +35,8 @@ OWN = (
     "service.css",
     "icon.svg",
     *(f"{name}.js" for name in ("api", "budget", "custodian", "explorer", "health", "live", "making", "predicted")),
-    *(f"{name}.js" for name in ("series", "starting", "stream", "streams", "table", "theme", "verdict")),
+    *(f"{name}.js" for name in ("series", "starting", "stopping", "stream", "streams", "table", "theme")),
+    "verdict.js",
 )
 """The files of this site."""
 

@@ -70,10 +70,39 @@ const checked = (found) => {
   drawHeat();
   new ResizeObserver(drawHeat).observe(by("heat"));
   drawing.onRecolour(drawHeat);
+
+  function read([column, row], blank) {
+    const inside = [column, row].every((v) => v >= 0 && v < size), cell = inside ? cells[row * size + column] : -128;
+    const value = cell === -128 ? blank : `correlation ${((cell / 127) * reach).toFixed(2)}`;
+    by("heat-readout").textContent = inside && value ? `cycles ${row * each} and ${column * each}: ${value}` : "";
+  }
+
   canvas.addEventListener("mousemove", (event) => {
-    const at = [event.offsetX - EDGE.left, event.offsetY - EDGE.top].map((v) => Math.floor((v / side) * size));
-    const inside = at.every((v) => v >= 0 && v < size), cell = inside ? cells[at[1] * size + at[0]] : -128;
-    by("heat-readout").textContent = cell === -128 ? "" : `cycles ${at[1] * each} and ${at[0] * each}: correlation ${((cell / 127) * reach).toFixed(2)}`;
+    read([event.offsetX - EDGE.left, event.offsetY - EDGE.top].map((v) => Math.floor((v / side) * size)), "");
+  });
+
+  // The same by keys: arrows go from cell to cell, by ten with Shift held.
+  const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  let place = [Math.min(1, size - 1), 0];
+
+  function mark() {
+    const cell = side / size, edge = Math.max(cell, 8);
+    pen.strokeStyle = colour("ink");
+    pen.lineWidth = 2;
+    pen.strokeRect(EDGE.left + (place[0] + 0.5) * cell - edge / 2, EDGE.top + (place[1] + 0.5) * cell - edge / 2, edge, edge);
+  }
+
+  by("heat").tabIndex = 0;
+  by("heat").addEventListener("focus", () => { read(place, "none"); mark(); });
+  by("heat").addEventListener("blur", drawHeat);
+  by("heat").addEventListener("keydown", (event) => {
+    const move = MOVES[event.key];
+    if (!move) return;
+    event.preventDefault();
+    place = place.map((v, i) => Math.max(0, Math.min(size - 1, v + move[i] * (event.shiftKey ? 10 : 1))));
+    drawHeat();
+    read(place, "none");
+    mark();
   });
 
   function upright(u, at, dash, tone) {

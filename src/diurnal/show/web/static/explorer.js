@@ -44,8 +44,6 @@ function fit() {
   for (const range of by("ask").querySelectorAll("[data-of]")) follow(range);
 }
 
-const unitOf = (found) => (found.document.query && found.document.query.kind === "share" ? "share" : found.document.grid.unit);
-
 function say(found) {
   const own = found.mechanisms.find((row) => row.name === found.chosen), nothing = found.without_data.error;
   const worse = own.error > nothing ? " That is WORSE than nothing at all." : "";
@@ -54,7 +52,7 @@ function say(found) {
 }
 
 function showFound(found, asked) {
-  unit = found.unit || unitOf(found);
+  unit = found.unit;
   for (const place of document.querySelectorAll("[data-unit]")) place.textContent = `(${found.document.grid.unit})`;
   say(found);
   fill(by("warnings"), found.warnings.map((said) => make("p", { class: "warning" }, `Mind: ${said}.`)));

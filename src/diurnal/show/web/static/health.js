@@ -1,6 +1,7 @@
 // How readings come in: what each stream has reported, holds and has set aside, and whether its pattern has moved.
 import { get } from "./api.js";
 import { by, clock, count, facts, fill, make } from "./making.js";
+import { stopping } from "./stopping.js";
 import { boxed } from "./table.js";
 
 const EVERY = 20000, drifts = new Map();
@@ -25,7 +26,8 @@ function card(stream, lately) {
   if (!drifts.has(stream.plan)) drifts.set(stream.plan, drift(stream));
   const place = drifts.get(stream.plan);
   return make("article", { class: "card" }, make("h3", {}, link(stream)), facts(told),
-    make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)));
+    make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)),
+    stream.end === null ? stopping(stream, show) : null);
 }
 
 // How far it has moved, in the unit, and as a share of the level where noise lets that be known.

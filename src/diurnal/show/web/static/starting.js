@@ -16,7 +16,7 @@ export function offer(found, elsewhere) {
   by("explain").disabled = !plan;
   by("explain-said").textContent = !found ? "Find a plan first." : elsewhere
     ? "This prediction is for another number of households. Leave n empty to start a plan on the panel."
-    : `Plan ${found.plan.slice(0, 12)}.`;
+    : "";
 }
 
 async function explain() {
