@@ -7,8 +7,9 @@
         for row in service.reports("3f2a9c1b", start="2022-08-01"):
             print(row["time"], row["value"])
 
-What fails because the service cannot be reached, or says "not now" (429, 503), is tried again, later and later. A
-batch goes by a key, so that one that was sent twice, because no answer came to the first, is taken once.
+What fails because the service cannot be reached, says "not now" (429, 503), or is away behind a proxy (502, 504) is
+tried again, later and later. A batch goes by a key, so that one that was sent twice, because no answer came to the
+first, is taken once.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ARROW = "application/vnd.apache.arrow.stream"
+
+AGAIN = (429, 502, 503, 504)
+"""Answers that mean "not now": of the service, or of a proxy before it while the service begins."""
 
 LONGEST = 30.0
 """How many seconds are waited between two tries, at most, unless the service says how many."""
@@ -160,7 +164,7 @@ class Client:
                     if event["event"]:
                         yield event
             except (httpx.TransportError, ServiceError) as error:
-                if isinstance(error, ServiceError) and error.status not in (429, 503):
+                if isinstance(error, ServiceError) and error.status not in AGAIN:
                     raise
                 tries.again(error, None)
             else:
@@ -194,7 +198,7 @@ class Client:
             except httpx.TransportError as error:
                 tries.again(error, None)
                 continue
-            if answer.status_code not in (429, 503):
+            if answer.status_code not in AGAIN:
                 break
             tries.again(_refused(answer), answer.headers.get("Retry-After"))
         if answer.status_code >= 400:

@@ -8,6 +8,7 @@ same key with other readings is refused: somebody would believe that they had be
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,10 @@ from diurnal.errors import BatchError, ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
 
-NOT_TAKEN = ("late, and not taken", "repeated", "corrected, and not taken", "outside the domain")
+HELD = ("repeated", "corrected, and not taken")
+"""Counters of readings that were held already. Who sends a guess is not told whether it is the same."""
+
+NOT_TAKEN = ("late, and not taken", "outside the domain", *HELD)
 """Counters of single readings that a stream has set aside."""
 
 
@@ -50,9 +54,14 @@ def known(curator: Curator, key: str, digest: str, *, stream: str | None = None)
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        records = _open(curator, stream)
-        fates = [_again(curator, record, key, digest) for record in records]
-    return None if None in fates else tuple(fate for fate in fates if fate is not None)
+        records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
+        # A stream that has been stopped since has taken it all the same.
+        fates = {record.key: _again(curator, record, key, digest) for record in records}
+        found = tuple(fate for fate in fates.values() if fate is not None)
+        if found and not any(_is_open(curator, record) and fates[record.key] is None for record in records):
+            return found
+        _open(curator, stream)
+    return None
 
 
 def take(curator: Curator, key: str, digest: str, panel: Panel, *, stream: str | None = None) -> tuple[Fate, ...]:
@@ -89,14 +98,15 @@ def _open(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
     """The streams that still report something."""
     if stream is not None:
         return [curator.stream(stream)._record()]
-    found = []
-    for record in curator._store.records():
-        last = curator._store.last_step(record.number)
-        if record.end is None or max(record.first_step, -1 if last is None else last + 1) < record.end:
-            found.append(record)
+    found = [record for record in curator._store.records() if _is_open(curator, record)]
     if not found:
         raise StreamError("No stream takes readings.", hint="Start a plan first.")
     return found
+
+
+def _is_open(curator: Curator, record: StreamRecord) -> bool:
+    last = curator._store.last_step(record.number)
+    return record.end is None or max(record.first_step, -1 if last is None else last + 1) < record.end
 
 
 def _concerns(record: StreamRecord, panel: Panel) -> bool:
@@ -122,13 +132,15 @@ def _taken(curator: Curator, record: StreamRecord, key: str, digest: str, panel:
     before, given = store.counts(record.number), _given(curator, record, panel)
     last = ledger.last(store.connection)
     Stream(store, record.key).report(panel)
-    counts = {what: number - before.get(what, 0) for what, number in store.counts(record.number).items()}
-    set_aside = {what: number for what, number in counts.items() if number}
+    counts = Counter(store.counts(record.number))
+    counts.subtract(before)
+    taken = given - sum(counts[what] for what in NOT_TAKEN)
+    counts["held before"] = sum(counts.pop(what, 0) for what in HELD)
     return Fate(
         stream=record.key,
         reports=_released(curator, record, 0 if last is None else last.number),
-        taken=given - sum(set_aside.get(what, 0) for what in NOT_TAKEN),
-        set_aside=set_aside,
+        taken=taken,
+        set_aside={what: number for what, number in counts.items() if number},
     )
 
 

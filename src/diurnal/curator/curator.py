@@ -157,11 +157,16 @@ class Curator:
             self._store.add(starting.with_forms(starting.with_profile(record, used)), history.calendar)
         return Stream(self._store, bound.hash)
 
-    def explain(self, plan: Plan, history: Panel) -> list[str]:
+    def explain(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> list[str]:
         """What starting a plan would mean here, in sentences; nothing is drawn, spent or written.
 
         How it differs from the running plan that it is most like, what it costs and what that leaves, and from
         which step on it reports.
+
+        Args:
+            plan: What would be started.
+            history: What with.
+            acknowledge: What `start` would be given; unless it is, whether anybody has read a verdict is not asked.
 
         Raises:
             InputError: Plan and history do not fit each other.
@@ -173,6 +178,8 @@ class Curator:
             for started in others:
                 if started.plan.with_(calendar=bound.calendar) == bound:
                     return ["It has been started: this is the same stream, and nothing is spent."]
+            if acknowledge is not None:
+                guard.check_acknowledged(bound, history, acknowledge)
             record, _ = self._checked(bound, history, None)
             return [
                 *starting.differences(record, others),

@@ -150,10 +150,10 @@ def append(connection: Any, kind: str, content: dict[str, Any]) -> Event:
     return event
 
 
-def events(connection: Any, after: int = 0) -> Iterator[Event]:
-    """All events in order, from the one after a number on."""
+def events(connection: Any, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+    """All events in order, from the one after a number on; or so many of them."""
     query = sa.select(schema.ledger).where(schema.ledger.c.number > after).order_by(schema.ledger.c.number)
-    for found in connection.execute(query):
+    for found in connection.execute(query.limit(limit)):
         yield _event(found)
 
 

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,15 @@ class Reader:
     def events(self, after: int, limit: int) -> list[Event]:
         """Some events, from the one after a number on. For the custodian."""
         with self._reading() as connection:
-            return list(islice(ledger.events(connection, after), limit))
+            return list(ledger.events(connection, after, limit))
+
+    def decided(self, last: int) -> list[Event]:
+        """The last events that are not about reports, and all reports between and after them. For the custodian."""
+        kept = schema.ledger.c
+        query = sa.select(kept.number).where(kept.kind != "reported").order_by(kept.number.desc()).limit(last)
+        with self._reading() as connection:
+            numbers = list(connection.scalars(query))
+            return list(ledger.events(connection, numbers[-1] - 1 if numbers else 0))
 
     def rows(self, stream: Published, steps: range) -> list[Report]:
         """The rows that have been published, of some steps."""

@@ -261,6 +261,10 @@ class Stream:
         )
         published = self._store.published(record.number, panel.steps)
         counts["steps published before"] += len(published)
+        behind = min(record.last, self._store.resumes(record.plan.grid.slots))
+        counts["steps behind a fence"] += sum(
+            record.first_step <= step < behind and step not in published for step in panel.steps
+        )
         late = [step - panel.first_step for step in published]
         counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
         fresh = [step for step in mine if step not in published]

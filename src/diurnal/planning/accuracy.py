@@ -72,7 +72,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
             peak=math.hypot(_peak(plan, deviations, share, apart=apart), bias.rms),
             **totals,
         ),
-        relative_to_laplace=None if laplace is None else std / laplace,
+        relative_to_laplace=std / laplace if laplace else None,
         note=_bias_note(plan, bias.known, open_data),
     )
 

@@ -83,6 +83,8 @@ def test_a_plan_is_started_once_it_is_confirmed(asked, city):
         assert meaning["confirm"] in refused.json()["error"]["hint"]
     assert client.get("/v1/custodian/budget").json()["pattern"]["spent"] == "1"
     started = client.post("/v1/custodian/start", json={**question, "confirm": meaning["confirm"]})
+    assert started.json()["stream"] == meaning["stream"]
+    assert meaning["confirm"].endswith(meaning["stream"][:8])
     assert started.status_code == 201, started.text
     names = [each["stream"] for each in client.get("/v1/streams").json()["streams"]]
     assert names == [city[1], started.json()["stream"]]
@@ -104,6 +106,9 @@ def test_what_the_curator_refuses_is_refused(asked):
 
     document = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum"}).json()["document"]
     assert start(document) == "acknowledge"
+    weekly = client.get("/v1/custodian/check", params={"period": "2d"}).json()["digest"]
+    refused = client.post("/v1/custodian/explain", json={"plan": document, "acknowledge": weekly})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "acknowledge")
     costly = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum", "epsilon": "9"}).json()["document"]
     assert start(costly, acknowledge="untested") == "budget"
     for wrong in ({}, {"diurnal_plan": 1}, {**document, "query": {"kind": []}}, {**document, "grid": 5}):

@@ -123,3 +123,11 @@ def test_not_ready_without_its_store(asked, city):
     assert (found.status_code, found.json()["error"]["code"]) == (503, "store")
     assert client.get("/healthz").json() == {"status": "ok"}
     assert not (city[0] / "city.db").exists()
+
+
+def test_not_ready_once_it_is_told_to_stop(asked):
+    """A service that is about to end says so to who asks whether it can be asked."""
+    client = asked()
+    client.app.state.service.hub.stopping = True
+    found = client.get("/readyz")
+    assert (found.status_code, found.json()["error"]["code"]) == (503, "stopping")

@@ -91,7 +91,8 @@ def test_a_long_release_is_resumed_in_its_middle(asked, city, monkeypatch):
 
     whole = client.portal.call(first, events.Place.of("0"), 7)
     assert [step for _, steps in whole for step in steps] == list(range(24, 56))
-    assert whole[-1][0] == "1"
+    assert whole[-1][0].startswith("1-")
+    assert "." not in whole[-1][0]
     for at in range(6):
         rest = client.portal.call(first, events.Place.of(whole[at][0]), 6 - at)
         assert rest == whole[at + 1 :]
@@ -134,7 +135,60 @@ def test_ids_do_not_tell_when_somebody_was_erased(asked, city):
                 break
         return found
 
-    assert client.portal.call(ids) == ["id: 1", "id: 2"]
+    assert [each.partition("-")[0] for each in client.portal.call(ids)] == ["id: 1", "id: 2"]
+
+
+def test_ids_are_made_of_what_everybody_sees(asked, city, tmp_path):
+    """Two stores with the same rows, of which one has erased a household, give their releases the same ids."""
+    import shutil
+
+    from diurnal.show.web import events
+
+    shutil.copytree(city[0], tmp_path / "other")
+    other = dn.Curator.open(tmp_path / "other" / "city.db", profiles=tmp_path / "other" / "profiles")
+    other.erase(services.HOUSEHOLD)
+
+    def place(**more):
+        client = asked(**more)
+        service = client.app.state.service
+
+        async def last():
+            return await events.place_of(service, city[1], None)
+
+        return client.portal.call(last)
+
+    there = {"store": str(tmp_path / "other" / "city.db"), "profiles": str(tmp_path / "other" / "profiles")}
+    assert place() == place(**there)
+    assert place().release == 1
+
+
+def test_after_a_restore_who_comes_back_misses_nothing(asked, city):
+    """An id of a release that the restored store does not have begins again: the new rows are heard."""
+    from diurnal.show.web import events
+
+    folder, stream = city
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    client = asked()
+    service = client.app.state.service
+
+    async def last():
+        await service.hub.refresh()
+        return str(await events.place_of(service, stream, None))
+
+    async def begin(since):
+        return await events.place_of(service, stream, since)
+
+    seen = [client.portal.call(last)]
+    for first in (NEXT, NEXT + 4):
+        curator.streams()[0].report(services.panel().between(first, first + 4))
+        seen.append(client.portal.call(last))
+    assert [each.partition("-")[0] for each in seen] == ["1", "2", "3"]
+    for since in seen:
+        assert str(client.portal.call(begin, since)) == since
+    ahead, other = seen[2].replace("3-", "9-"), seen[1].replace("2-", "1-")
+    assert [client.portal.call(begin, since).release for since in (ahead, other, "0")] == [0, 0, 0]
+    for wrong in ("5", "x", "1-", "1-zzzzzzzz", "1-00000000.", "-1-00000000"):
+        assert client.get(f"/v1/streams/{stream}/events", params={"after": wrong}).status_code == 422, wrong
 
 
 def test_a_stopped_stream_says_so(served):

@@ -7,6 +7,7 @@ import pytest
 
 import diurnal as dn
 import services
+from diurnal.curator import batch
 
 NEXT = services.FIRST + 32
 """The first step that has not been reported yet."""
@@ -141,3 +142,62 @@ def test_without_a_running_stream_there_is_nobody_to_take_it(asked, city):
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
     refused = sent(asked("ingest"), some(NEXT + 8))
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stream")
+
+
+def test_the_same_bytes_in_another_unit_are_another_batch(asked):
+    """Under the key of a batch in Wh the same text in kWh is refused; without keys it is another batch."""
+    client, key = asked("ingest"), {"Idempotency-Key": "k"}
+    assert sent(client, some(), headers=key).status_code == 200
+    for params in ({"unit": "kWh"}, {"minutes": 30}):
+        refused = sent(client, some(), headers=key, params=params)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "batch"), params
+    assert sent(client, some(), headers=key).json()["again"]
+
+
+def test_a_batch_that_was_taken_is_known_after_the_stream_was_stopped(asked, city):
+    """Who sends a batch again, after its stream was stopped, is told that it was taken; a new one is refused."""
+    client = asked("ingest")
+    assert not sent(client, some()).json()["again"]
+    dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
+    assert sent(client, some()).json()["again"]
+    assert sent(client, some(NEXT + 4)).json()["error"]["code"] == "stream"
+
+
+def test_who_sends_a_guess_does_not_learn_whether_it_was_right(tmp_path):
+    """Where readings are held for a while, another reading and the same one are answered alike."""
+    services.found_city(tmp_path, reported=0, grace=4)
+    row, first = services.rows_of(services.panel().between(services.FIRST, services.FIRST + 1))[7], []
+    with services.running(tmp_path) as process, process.http("ingest") as client:
+        for value in (row["value"], row["value"], str(int(row["value"]) - 1)):
+            body = services.csv_of([{**row, "value": value}])
+            headers = {"Content-Type": "text/csv", "Idempotency-Key": f"k{len(first)}"}
+            first.append(client.post("/v1/readings", content=body, headers=headers).json()["streams"][0])
+    assert (first[0]["taken"], first[0]["set_aside"]) == (1, {})
+    assert first[1] == first[2]
+    assert (first[1]["taken"], first[1]["set_aside"]) == (0, {"held before": 1})
+
+
+def test_readings_behind_a_fence_are_counted(tmp_path):
+    """After a restore, readings of steps that are never drawn again are set aside, and the answer says so."""
+    services.found_city(tmp_path, reported=2)
+    curator = dn.Curator.open(tmp_path / "city.db", profiles=tmp_path / "profiles")
+    curator.backup(tmp_path / "backup.db")
+    first = services.FIRST + 8
+    curator.streams()[0].report(services.panel().between(first, first + 4))
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head)
+    (fate,) = batch.take(restored, "k", "d", services.panel().between(first, first + 8))
+    assert fate.set_aside == {"steps behind a fence": 4}
+    assert fate.taken == 4 * services.HOMES
+
+
+def test_a_stream_that_is_not_concerned_is_not_told_of(tmp_path):
+    """Of two streams of different homes, only the one whose homes are in a batch takes it."""
+    services.found_city(tmp_path, reported=0)
+    homes, later = services.panel(), services.FIRST
+    names = [f"other-{number}" for number in range(services.HOMES)]
+    others = dn.Panel.from_array(homes.readings, households=names, grid=services.GRID)
+    curator = dn.Curator.open(tmp_path / "city.db", profiles=tmp_path / "profiles")
+    second = curator.start(services.plan(), history=others.first(services.HISTORY), acknowledge="untested")
+    (fate,) = batch.take(curator, "k", "d", others.between(later, later + 4))
+    assert fate.stream == second.plan.hash
+    assert curator.streams()[0].rows() == []

@@ -2,10 +2,12 @@
 
 import itertools
 import json
+import logging
 
 import diurnal as dn
 import services
 from diurnal.show.web import tokens
+from diurnal.show.web.log import Lines
 
 NEXT = services.FIRST + 32
 
@@ -107,3 +109,23 @@ def test_the_reader_has_no_profile(city):
     assert all(group.noisy_profile == () for group in found.groups)
     assert len(reader.rows(found, range(100))) == 32
     reader.close()
+
+
+def test_what_others_log_has_no_values():
+    """Of what a library says, the log has its sentence without what was put into it."""
+    record = logging.LogRecord("uvicorn.error", logging.WARNING, "x", 1, "Invalid %s from %s", ("secret", 7), None)
+    line = Lines().format(record)
+    assert "Invalid %s from %s" in line
+    assert "secret" not in line
+
+
+def test_the_public_is_not_told_how_often_readings_are_refused(asked):
+    """Batches that are refused, at the gate or behind it, are in the custodian's metrics alone."""
+    client = asked("ingest", limits={"requests": 0, "body": 10})
+    assert client.post("/v1/readings", content=b"x" * 11, headers={"Content-Type": "text/csv"}).status_code == 413
+    assert client.post("/v1/readings", content=b"x", headers={"Content-Type": "x"}).status_code == 415
+    assert client.get("/v1/custodian/status").status_code == 403
+    text = client.get("/metrics").text
+    assert not any(words in text for words in ("413", "415", "403", "POST", "readings", "custodian"))
+    mine = asked("custodian").get("/v1/custodian/metrics").text
+    assert "diurnal_all_requests" in mine

@@ -8,9 +8,12 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 import diurnal as dn
 import services
+from diurnal.curator.reading import Reader
+from diurnal.errors import StoreError
 
 LAST = services.FIRST + 31
 
@@ -123,6 +126,51 @@ def test_a_tag_holds_until_something_is_new(asked, city, url):
         url, params={"start": "24", "stop": "32"}, headers={"If-None-Match": finished.headers["etag"]}
     )
     assert same.status_code == 304
+    tag = finished.headers["etag"]
+    for known in ("*", f"W/{tag}", f'"other",{tag}', f'W/"a" , {tag}'):
+        again = client.get(url, params={"start": "24", "stop": "32"}, headers={"If-None-Match": known})
+        assert (again.status_code, again.content) == (304, b""), known
+
+
+def test_a_range_without_an_end_is_never_finished(asked, city, url):
+    """What may still grow is asked for again, though every step there is has been reported."""
+    for params in ({}, {"start": "24"}, {"start": "24", "stop": "9999"}):
+        assert "immutable" not in asked().get(url, params=params).headers["cache-control"], params
+
+
+def test_what_is_kept_is_kept_by_format(asked, url):
+    """Asked for the same finished range as JSON, CSV, packed and plain, each is answered as asked, twice."""
+    client, params = asked(), {"start": "24", "stop": "56"}
+    for _ in range(2):
+        for accept in ("application/json", "text/csv"):
+            for packing in ("gzip", "identity", "gzip;q=0"):
+                asking = {"Accept": accept, "Accept-Encoding": packing}
+                found = client.get(url, params=params, headers=asking)
+                assert found.headers["content-type"].startswith(accept)
+                assert (found.headers.get("content-encoding") == "gzip") == (packing == "gzip"), packing
+
+
+def test_a_head_is_a_get_without_a_body(city):
+    """HEAD answers with the status and headers of a GET, and nothing else; of endless events there is none."""
+    with services.running(city[0]) as process, process.http() as client:
+        for path in ("/", "/healthz", "/v1/streams", f"/v1/streams/{city[1]}/reports?start=24&stop=28"):
+            one, two = client.get(path), client.head(path)
+            assert (two.status_code, two.content) == (200, b"")
+            assert two.headers["content-length"] == one.headers["content-length"]
+        assert client.head(f"/v1/streams/{city[1]}/events").status_code == 405
+
+
+def test_who_reads_cannot_write(city, postgres, tmp_path):
+    """The connections that answer the public refuse to write, on SQLite and on PostgreSQL."""
+    where = postgres()
+    services.found_city(tmp_path, reported=1, where=where)
+    for store in (city[0] / "city.db", where):
+        reader = Reader.open(store)
+        assert reader.look().streams
+        with pytest.raises(StoreError), reader._reading() as connection:
+            connection.execute(sa.text("DELETE FROM rows"))
+        assert reader.rows(reader.look().streams[0], range(services.FIRST, services.FIRST + 4))
+        reader.close()
 
 
 def test_a_range_with_a_gap_is_not_finished(asked, city, url):

@@ -4,24 +4,156 @@ import json
 import subprocess
 import sys
 
+import jsonschema_rs
+import pytest
+
 import services
 
+OPTIONAL = [{}, {"public token": []}]
+"""What public routes say of tokens: one is needed only where the operator has closed reading."""
 
-def test_every_route_is_described(asked):
+TEXT = {"/metrics", "/v1/custodian/metrics", "/v1/streams/{stream}/events"}
+"""Routes whose answers are text."""
+
+
+@pytest.fixture
+def told(asked):
+    """The description."""
+    return asked().get("/openapi.json").json()
+
+
+def _routes(told):
+    return [(method, path, about) for path, methods in told["paths"].items() for method, about in methods.items()]
+
+
+def _resolved(told, schema):
+    return told["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _answer(about):
+    """What a route answers when all is well."""
+    (status,) = about["responses"].keys() & {"200", "201"}
+    return about["responses"][status]["content"]
+
+
+def _check(told, schema, value):
+    """Whether a value has the shape that the description says; raises if not."""
+    jsonschema_rs.validator_for({**schema, "components": told["components"]}).validate(value)
+
+
+def test_every_route_is_described(told):
     """Every route has a summary, a description, answers with shapes, and says whose token it wants."""
-    content = asked().get("/openapi.json").json()
-    schemes = content["components"]["securitySchemes"]
+    schemes = told["components"]["securitySchemes"]
     assert {f"{role} token" for role in services.ROLES} == schemes.keys()
     assert all(scheme["scheme"] == "bearer" for scheme in schemes.values())
-    for path, methods in content["paths"].items():
-        for method, told in methods.items():
-            assert told["summary"], path
-            assert told["description"], path
-            assert {"422", "429", "503"} <= told["responses"].keys(), path
-            if path.startswith("/v1"):
-                wanted = "custodian" if "custodian" in path else "ingest" if path == "/v1/readings" else "public"
-                assert told["security"] == [{f"{wanted} token": []}], (method, path)
-    assert "example" in json.dumps(content)
+    for method, path, about in _routes(told):
+        assert about["summary"], path
+        assert about["description"], path
+        assert {"422", "429", "503"} <= about["responses"].keys(), path
+        if path.startswith("/v1"):
+            wanted = "custodian" if "custodian" in path else "ingest" if path == "/v1/readings" else "public"
+            security = OPTIONAL if wanted == "public" else [{f"{wanted} token": []}]
+            assert about["security"] == security, (method, path)
+        else:
+            assert "security" not in about, path
+
+
+def test_what_some_routes_refuse_is_said_of_them_alone(told):
+    """A format that there is not, a body that does not arrive, one of another kind: said where it can happen."""
+    refused = {
+        status: {path for _, path, about in _routes(told) if status in about["responses"]}
+        for status in ("406", "408", "415")
+    }
+    posts = {path for method, path, _ in _routes(told) if method == "post"}
+    reports, readings = "/v1/streams/{stream}/reports", "/v1/readings"
+    assert refused == {"406": {reports}, "408": posts, "415": {readings}}
+
+
+def test_every_answer_has_a_shape_and_an_example(told):
+    """Whatever is answered when all is well has a schema, and an example that is of that shape."""
+    for _, path, about in _routes(told):
+        content = _answer(about)
+        if path in TEXT:
+            (text,) = content.values()
+            assert (text["schema"], len(text["example"]) > 20) == ({"type": "string"}, True), path
+            continue
+        schema = content["application/json"]["schema"]
+        examples = _resolved(told, schema)["examples"]
+        assert examples, path
+        for example in examples:
+            _check(told, schema, example)
+
+
+def test_every_question_has_a_shape_and_an_example(told):
+    """Whatever may be sent as JSON has a schema, and an example that is of that shape; CSV has one too."""
+    bodies = {path: about["requestBody"]["content"] for _, path, about in _routes(told) if "requestBody" in about}
+    assert len(bodies) == 5
+    for content in bodies.values():
+        schema = content["application/json"]["schema"]
+        for example in _resolved(told, schema)["examples"]:
+            _check(told, schema, example)
+    assert bodies["/v1/readings"]["text/csv"]["example"].startswith("household,time,wh\n")
+
+
+def test_every_field_is_described(told):
+    """Every field of every question and answer says what it is, and every model has an example."""
+    for name, schema in told["components"]["schemas"].items():
+        assert schema["description"], name
+        assert schema["examples"], name
+        for field, about in schema.get("properties", {}).items():
+            assert about.get("description"), (name, field)
+
+
+def test_what_is_answered_is_as_it_is_described(asked, city, told):
+    """The answers of a service at work have the shapes that the description says, route by route."""
+    folder, stream = city
+    seen = set()
+
+    def look(method, path, **more):
+        answered = client.request(method, path.replace("{stream}", stream), **more)
+        assert answered.status_code in (200, 201), (path, answered.text[:300])
+        schema = _answer(told["paths"][path][method])["application/json"]["schema"]
+        _check(told, schema, answered.json())
+        seen.add((method, path))
+        return answered.json()
+
+    client, headend = asked("custodian"), services.bearer(folder, "ingest")
+    later = services.rows_of(services.panel().between(services.FIRST + 32, services.FIRST + 36))
+    look("post", "/v1/readings", json={"readings": later}, headers=headend)
+    late = services.rows_of(services.panel().between(services.FIRST, services.FIRST + 1))
+    sent = look("post", "/v1/readings", json={"readings": late}, headers=headend)
+    assert sent["streams"][0]["set_aside"]
+    for method, path, _ in _routes(told):
+        if method == "get" and path not in TEXT:
+            look(method, path, params={"window": 2} if path.endswith("drift") else {})
+    question = {"epsilon": "0.5", "history": 6, "mean_reading": "400000", "minimum_group": 2}
+    plan = look("post", "/v1/custodian/plan", json={**question, "cycle_epsilon": "0.5"})["document"]
+    assert look("post", "/v1/custodian/plan", json={**question, "level": "pattern"})["unspent"]
+    look("post", "/v1/custodian/streams/{stream}/stop", json={"confirm": stream[:8]})
+    wanted = {"plan": plan, "acknowledge": "untested", "skip": 20}
+    typed = look("post", "/v1/custodian/explain", json=wanted)["confirm"]
+    look("post", "/v1/custodian/start", json={**wanted, "confirm": typed})
+    for path in ("/v1/custodian/status", "/v1/custodian/ledger", "/v1/streams"):
+        look("get", path)
+    assert seen == {(method, path) for method, path, _ in _routes(told) if path not in TEXT}
+
+
+def test_nothing_is_left_out_of_an_answer(asked, city):
+    """What the description says of status and drift takes nothing away from what they are."""
+    _, stream = city
+    client = asked("custodian")
+    curator = client.app.state.service.curator
+    assert client.get("/v1/custodian/status").json() == json.loads(json.dumps(curator.status().to_json()))
+    (found,) = client.get(f"/v1/custodian/streams/{stream}/drift", params={"window": 2}).json()["groups"].values()
+    (drift,) = curator.stream(stream).drift(window=2).values()
+    assert found == drift.to_json()
+
+
+def test_the_description_says_how_homes_of_a_step_are_sent(told):
+    """Who sends readings is told that a step is reported with the first batch that has some of it."""
+    words = told["paths"]["/v1/readings"]["post"]["description"]
+    assert "grace of 0" in words
+    assert "late, and set aside" in words
 
 
 def test_the_description_loads_nothing_from_elsewhere(asked):

@@ -3,6 +3,7 @@
 import json
 import ssl
 import subprocess
+import sys
 
 import httpx
 import pytest
@@ -143,3 +144,28 @@ def test_it_says_where_it_listens(city):
     assert process.end(signal.SIGINT) == 0
     lines = [json.loads(line) for line in process.log.read_text().splitlines()]
     assert lines[-1]["event"] == "done"
+
+
+def test_processes_that_cannot_begin_are_given_up(tmp_path):
+    """Without its database, a service of two processes says why and ends with code 1, not as if all were well."""
+    store = "postgresql+psycopg://nobody@127.0.0.1:1/x"
+    words = ["serve", "--store", store, "--workers", "2", "--port", "0", "--profiles", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", services.RUN, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Serving" not in done.stdout
+
+
+def test_dying_processes_are_not_started_for_ever(tmp_path):
+    """Processes that die as soon as they begin are started a few times; then it is an error."""
+    script = tmp_path / "dying.py"
+    script.write_text("""
+import sys
+from functools import partial
+from diurnal.show.web.workers import supervise
+if __name__ == "__main__":
+    supervise(partial(sys.exit, 3), 2)
+""")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "5 processes have died" in done.stderr

@@ -10,11 +10,13 @@ import signal
 from importlib.resources import files
 
 import httpx
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
 import services
+from diurnal.show.page import words as said_of
 from diurnal.show.web import site, tokens
 
 DAY = 86400
@@ -138,6 +140,45 @@ def released(process, stream, **query):
         return client.get(f"/v1/streams/{stream}/reports", params={"limit": 50_000, **query}).json()["rows"]
 
 
+def moment(time):
+    """A time as a person reads it."""
+    return f"{time[:10]} {time[11:16]} {time[19:]}"
+
+
+def start(process, **more):
+    """Start a plan as a program does; its stream."""
+    with process.http("custodian") as client:
+        asked = {
+            "epsilon": "1",
+            "history": services.HISTORY,
+            "domain": [0, int(DOMAIN)],
+            "variation_bound": 100_000,
+            **more,
+        }
+        found = client.post("/v1/custodian/plan", json=asked).json()
+        question = {"plan": found["document"], "acknowledge": "untested"}
+        confirm = client.post("/v1/custodian/explain", json=question).json()["confirm"]
+        return client.post("/v1/custodian/start", json={**question, "confirm": confirm}).json()["stream"]
+
+
+def lasting(folder, batches):
+    """A city whose stream has reported for long, in batches of so many steps; the stream."""
+    stream, homes = services.found_city(folder, reported=0), services.panel()
+    readings = np.tile(homes.readings, (4, 1))
+    long = dn.Panel.from_array(readings, households=list(homes.households), grid=homes.grid)
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    for first, end in itertools.pairwise(itertools.accumulate(batches, initial=services.FIRST)):
+        curator.stream(stream).report(long.between(first, end))
+    return stream
+
+
+def stop(process, stream):
+    """Stop a stream as a program does; when it ends."""
+    with process.http("custodian") as client:
+        answer = client.post(f"/v1/custodian/streams/{stream}/stop", json={"confirm": stream[:8]})
+        return answer.json()["time"]
+
+
 def send(process, first, steps=4):
     with process.http("ingest") as client:
         body = services.csv_of(services.rows_of(services.panel().between(first, first + steps)))
@@ -255,7 +296,7 @@ def test_new_reports_appear_by_themselves(chromium, served):
         opened.until("document.getElementById('arrived').textContent.startsWith('4 new reports, the last of')")
         newest = released(process, stream, group="left")[-1]
         assert newest["step"] == last["step"] + 4
-        said = f"{newest['time'][:10]} {newest['time'][11:16]} {newest['time'][19:]}"
+        said = moment(newest["time"])
         assert said in opened.text("#shown")
         assert opened.text("[data-fact='last report']") == said
         assert page.get_attribute("#arrived", "aria-live") == "polite"
@@ -276,6 +317,122 @@ def test_a_page_carries_on_after_the_service_was_killed(chromium, tmp_path):
             opened.until("document.getElementById('shown').textContent.startsWith('36 reports')")
             send(again, services.FIRST + 36)
             opened.until("document.getElementById('shown').textContent.startsWith('40 reports')")
+
+
+def test_a_month_long_ago_is_two_dates_away(chromium, served):
+    """Two dates show the days between them, the download follows, and the dates follow the chart."""
+    process, stream = served
+    with visit(chromium, served) as opened:
+        page = opened.page
+        assert page.get_by_label("From").input_value() < page.get_by_label("to", exact=True).input_value()
+        rows = released(process, stream, group="left", start="2022-07-10", stop="2022-07-15")
+        assert len(rows) == 20
+        page.fill("#from", "2022-07-10")
+        page.fill("#to", "2022-07-14")
+        assert opened.shown() == 5 * DAY
+        opened.until("document.getElementById('file').textContent.includes('20 rows')")
+        with opened.page.expect_download() as coming:
+            page.click("#downloads [data-format='csv']")
+        with open(coming.value.path()) as file:
+            assert [row["value"] for row in csv.DictReader(file)] == [row["value"] for row in rows]
+        page.fill("#from", "1999-01-01")
+        assert page.get_attribute("#from", "aria-invalid") == "true"
+        assert opened.text("#dates-said").startswith("Reports are from 2022-07-07 to ")
+        assert opened.shown() == 5 * DAY
+        page.click("[data-range='365']")
+        opened.until("document.getElementById('from').value === '2022-07-07'")
+        assert page.get_attribute("#from", "aria-invalid") == "false"
+        assert opened.problems == []
+
+
+def test_a_table_of_a_part_says_so(chromium, tmp_path):
+    """Where the table has the last of many reports only, everybody sees that it does, not screen readers alone."""
+    stream = lasting(tmp_path, [500])
+    with services.running(tmp_path) as process, visit(chromium, (process, stream)) as opened:
+        opened.page.click("[data-range='0']")
+        opened.page.click("#rows summary")
+        opened.until("document.querySelectorAll('#rows tbody tr').length === 480")
+        caption = opened.page.locator("#rows caption")
+        assert caption.inner_text().startswith("The last 480 of 500 reports")
+        assert caption.bounding_box()["height"] > 15
+
+
+def test_a_stopped_stream_is_not_live(chromium, tmp_path):
+    """Stopped while somebody looks, and when it was before, a stream says when, and is not called live."""
+    stream = services.found_city(tmp_path)
+    with services.running(tmp_path) as process:
+        with visit(chromium, (process, stream)) as opened:
+            said = f"stopped at {moment(stop(process, stream))}"
+            opened.page.wait_for_selector("#live[data-state=stopped]")
+            opened.until(f"document.querySelector('[data-fact=state]').textContent === {said!r}")
+            assert opened.problems == []
+        with Opened(chromium, process, f"/streams/{stream}", wait="#live[data-state=stopped]") as opened:
+            opened.page.wait_for_timeout(500)
+            assert "no more reports come" in opened.text("#live")
+            assert opened.text("[data-fact=state]") == said
+            assert opened.problems == []
+
+
+def test_a_stream_that_was_stopped_before_its_first_report_does_not_wait(chromium, tmp_path):
+    """Of a stream that never reported and never will, the page does not say that it waits for readings."""
+    stream = services.found_city(tmp_path, reported=0)
+    with (
+        services.running(tmp_path) as process,
+        Opened(chromium, process, f"/streams/{stream}", wait="#live[data-state=live]") as opened,
+    ):
+        assert "waits for readings" in opened.text("#none")
+        stop(process, stream)
+        opened.until("document.getElementById('none').textContent.includes('stopped before it reported anything')")
+        assert opened.page.get_attribute("#live", "data-state") == "stopped"
+        assert opened.problems == []
+
+
+def test_the_list_of_streams_is_kept_up(chromium, fresh):
+    """A stream that is started while somebody looks at the list appears in it, and so does its first report."""
+    with Opened(chromium, fresh, "/") as opened:
+        look = "document.dispatchEvent(new Event('visibilitychange'))"
+        assert "Nothing is reported yet" in opened.text("#streams")
+        stream = start(fresh)
+        opened.page.evaluate(look)
+        opened.page.wait_for_selector(f"[data-stream='{stream}']")
+        assert opened.text("#news").startswith("A new stream: Consumption of the average home")
+        opened.page.focus(".streams h3 a")
+        send(fresh, services.FIRST)
+        opened.until("fetch('/').then((found) => found.text()).then((text) => !text.includes('none yet'))")
+        opened.page.evaluate(look)
+        opened.until("document.getElementById('news').textContent.includes('a new report of')")
+        assert opened.page.evaluate("document.activeElement.getAttribute('href')") == f"/streams/{stream}"
+        assert opened.problems == []
+
+
+def test_what_is_reported_is_said_for_everybody():
+    """Each kind of report is told in words that need no other: whose use, in how long, in which unit."""
+    half = {"channel": "consumption", "grid": dn.Grid(slots=48, minutes=30, zone="Australia/Sydney")}
+    queries = {
+        dn.Mean(): (
+            "the consumption of the average home in 30 minutes, in Wh",
+            "Consumption of the average home, ",
+        ),
+        dn.Sum(): (
+            "the consumption of all homes together in 30 minutes, in Wh",
+            "Consumption of all homes together, ",
+        ),
+        dn.Share(above=1000): (
+            "the share of homes whose consumption in 30 minutes is above 1,000 Wh",
+            "Share of homes ",
+        ),
+        dn.Histogram((100, 500)): (
+            "how many homes have a consumption in 30 minutes that lies in each of 3 bins",
+            "Homes ",
+        ),
+    }
+    for query, (sentence, title) in queries.items():
+        level = "cycle" if query.kind in ("share", "histogram") else "strong"
+        more = {"history": 0, "variation_bound": None, "cycle_mechanism": "auto"} if level == "cycle" else {}
+        plan = services.plan(query=query, level=level, **half, **more)
+        assert sentence in said_of.reported(plan)
+        assert " There is one every 30 minutes, with noise." in said_of.reported(plan)
+        assert said_of.title(plan).startswith(title)
 
 
 def test_without_scripts_the_promise_and_the_last_reports_are_there(chromium, served):
@@ -492,7 +649,7 @@ def test_the_custodian_sees_how_readings_come_in_and_what_is_spent(chromium, ser
         page.wait_for_selector("#ledger tbody tr")
         page.wait_for_selector("#health .drift table")
         assert f"Plan {stream[:12]}" in opened.text("#health")
-        assert "No alarm" in opened.text("#health")
+        assert "cannot be said yet" in opened.text(".drift")
         assert re.search(r"last batch that released\s+\d{4}-\d\d-\d\d \d\d:\d\d \+00:00", opened.text("#health"))
         assert "1 of 9 spent, 8 left" in " ".join(opened.text("#budgets").split())
         ledger = opened.text("#ledger")
@@ -501,6 +658,39 @@ def test_the_custodian_sees_how_readings_come_in_and_what_is_spent(chromium, ser
             assert opened.text("#ledger-head") == client.get("/v1/custodian/budget").json()["head"]
         assert "PRIVATE" in opened.text(".banner")
         assert opened.problems == []
+
+
+def test_of_a_young_stream_nothing_is_said_to_have_stayed(chromium, tmp_path):
+    """Where too little was reported to look for drift, the room says that nothing can be said yet."""
+    services.found_city(tmp_path, reported=2)
+    with services.running(tmp_path) as process, room(chromium, process) as opened:
+        opened.page.wait_for_selector("#health .drift table")
+        assert "cannot be said yet" in opened.text(".drift p")
+        assert "No alarm" not in opened.text("#health")
+        assert "none" not in opened.text(".drift tbody")
+
+
+def test_of_a_stream_that_stayed_it_is_said(chromium, tmp_path):
+    """Where enough was reported and nothing has moved, the room says that there is no alarm."""
+    lasting(tmp_path, [500])
+    with services.running(tmp_path) as process, room(chromium, process) as opened:
+        opened.page.wait_for_selector("#health .drift table")
+        assert opened.text(".drift p").startswith("No alarm: the pattern is where it was")
+
+
+def test_decisions_are_told_however_many_reports_there_were(chromium, tmp_path):
+    """After hundreds of batches the ledger still shows the start and its spending; batches in a row are a line."""
+    lasting(tmp_path, [1] * 300)
+    with services.running(tmp_path) as process, room(chromium, process) as opened:
+        opened.page.wait_for_selector("#ledger tbody tr")
+        rows = opened.page.eval_on_selector_all("#ledger tbody tr", "all => all.map(r => r.innerText)")
+        assert len(rows) == 4
+        assert "300 batches" in rows[0]
+        assert "was started: level strong" in rows[1]
+        assert "pattern 1, one cycle 1" in rows[1]
+        with process.http("custodian") as client:
+            told = client.get("/v1/custodian/told", params={"last": 1}).json()["lines"]
+        assert [line[0] for line in told] == ["3", "4 to 303"]
 
 
 def test_the_check_is_drawn_and_said(chromium, served):
@@ -540,7 +730,9 @@ def test_a_stream_is_stopped_by_typing_its_name(chromium, tmp_path):
         page.fill(".stopping input", stream[:8])
         page.click(".stopping button")
         opened.until("document.getElementById('health-said').textContent.includes('1 stopped')")
-        assert "stopped at step" in opened.text("#health")
+        with process.http() as client:
+            end = client.get(f"/v1/streams/{stream}").json()["end"]
+        assert f"stopped at {moment(services.GRID.time(end))}" in opened.text("#health")
         assert page.query_selector(".stopping") is None
         assert opened.problems == []
         with process.http() as client:
@@ -586,10 +778,127 @@ def test_the_explorer_moves_with_what_is_asked(chromium, fresh):
         rows = [*found["mechanisms"], found["without_data"], found["unspent"], *found["split"]]
         assert names == [row["name"] for row in rows]
         page.fill("#households", "100000")
-        opened.until("document.getElementById('explain').disabled")
-        page.fill("#epsilon", "-1")
+        opened.until("document.getElementById('explain-said').textContent.includes('another number of households')")
+        assert page.is_disabled("#explain")
+        page.fill("#households", "")
+        page.click("#ask summary")
+        page.select_option("#mechanism", "gaussian")
         opened.until("document.querySelectorAll('.bars').length === 0")
+        assert page.is_disabled("#explain")
         assert "422" in " ".join(opened.problems)
+
+
+def explored(opened, **fields):
+    """Ask for a plan that can be found, with some fields else; wait for what is said of it."""
+    page = opened.page
+    opened.until("!document.querySelector('#ask fieldset').disabled")
+    for name, value in {"high": DOMAIN, "history": "6", "bound": "100000", **fields}.items():
+        page.fill(f"#{name}", value)
+    page.wait_for_selector(".bars .own")
+    opened.until("!document.getElementById('found').hasAttribute('aria-busy')")
+
+
+def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
+    """Of counts, whose promise is for one cycle, epsilon and mechanism are not called those of the usual cycle."""
+    with room(chromium, fresh) as opened:
+        page = opened.page
+        explored(opened)
+        page.click("#ask summary")
+        assert "ε for the usual cycle, for ever" in opened.text("#ask")
+        assert "costs the ε of one cycle that many times" in opened.text("#limits")
+        page.select_option("#query", "share")
+        page.fill("#above", "400000")
+        opened.until("document.querySelector('.bars').innerText.includes('epsilon 1 for any one cycle')")
+        shown = opened.text("#ask")
+        assert "ε for any one cycle" in shown
+        assert "Mechanism of a cycle" in shown
+        assert "for ever" not in shown
+        assert "pattern" not in opened.text("label[for=mechanism]")
+        assert page.get_attribute("[data-of=epsilon]", "aria-label") == "Slide ε for any one cycle"
+        assert "a usual cycle, which is there in every cycle" in opened.text("#limits")
+        page.select_option("#mechanism", "laplace")
+        opened.until("document.querySelector('.bars .own .name').textContent.startsWith('laplace')")
+        page.click("#to-sentences")
+        assert "Not promised: " in opened.text("#plan-sentences")
+        page.select_option("#query", "mean")
+        assert "ε for the usual cycle, for ever" in opened.text("#ask")
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [
+        *(("body_radius", "abc"), ("households", "many"), ("bound", "1e5"), ("history", "0"), ("history", "")),
+        *(("epsilon", "-1"), ("high", ""), ("delta", "half"), ("grace", "0.5")),
+    ],
+)
+def test_what_cannot_be_read_is_marked_and_not_left_out(chromium, fresh, field, typed):
+    """A field that cannot be read is marked in words; nothing is asked, predicted or offered until it is mended."""
+    with room(chromium, fresh) as opened:
+        page = opened.page
+        explored(opened, low="0")
+        page.evaluate("document.querySelector('#ask details').open = true")
+        before, opened.asked[:] = page.input_value(f"#{field}"), []
+        page.fill(f"#{field}", typed)
+        opened.until("document.querySelectorAll('.bars').length === 0")
+        assert page.get_attribute(f"#{field}", "aria-invalid") == "true"
+        said = page.get_attribute(f"#{field}", "aria-describedby")
+        assert len(opened.text(f"#{said}")) > 10
+        assert "until what is marked can be read" in opened.text("#found-said")
+        assert page.is_disabled("#explain")
+        page.wait_for_timeout(400)
+        assert not [url for url in opened.asked if url.endswith("/plan")]
+        page.fill(f"#{field}", before)
+        page.wait_for_selector(".bars .own")
+        assert page.get_attribute(f"#{field}", "aria-invalid") == "false"
+        assert not page.locator(f"#{said}").is_visible()
+
+
+def test_a_history_that_the_panel_does_not_have_is_said(chromium, fresh):
+    """More history than the panel has is predicted with a word beside the field, and cannot be started."""
+    with room(chromium, fresh) as opened:
+        page = opened.page
+        explored(opened, history="41")
+        opened.until("document.getElementById('explain-said').textContent.includes('The panel has 40 such cycles')")
+        assert "cannot be started on it" in opened.text("#history-said")
+        assert page.is_disabled("#explain")
+        page.fill("#history", "40")
+        opened.until("!document.getElementById('explain').disabled")
+        assert not page.locator("#history-said").is_visible()
+        page.select_option("#period", "7d")
+        opened.until("document.getElementById('history-said').textContent.includes('The panel has 5 such cycles')")
+        assert page.is_disabled("#explain")
+
+
+def test_the_radius_has_a_slider_as_wide_as_the_domain(chromium, fresh):
+    """The body's radius slides up to what fits into the domain; at the left end it is chosen for the asker."""
+    with room(chromium, fresh) as opened:
+        page = opened.page
+        explored(opened)
+        slider = page.locator("[data-of=body_radius]")
+        assert (slider.input_value(), page.input_value("#body_radius")) == ("0", "")
+        slider.press("End")
+        assert page.input_value("#body_radius") == str(2 * int(DOMAIN))
+        slider.press("PageDown")
+        assert 1000 < int(page.input_value("#body_radius")) < 2 * int(DOMAIN)
+        slider.press("Home")
+        assert page.input_value("#body_radius") == ""
+        assert slider.get_attribute("aria-valuetext") == "chosen for you"
+
+
+def test_a_refused_plan_says_why(chromium, fresh):
+    """What the service says against starting a plan is shown where it was asked, and there is nothing to type."""
+    with room(chromium, fresh) as opened:
+        explored(opened, epsilon="10")
+        opened.page.click("#explain")
+        opened.page.wait_for_selector("#explain-said.warning")
+        assert "9" in opened.text("#explain-said")
+        assert not opened.page.locator("#typed").is_visible()
+        said = {"code": "acknowledge", "message": "This verdict is of another period.", "hint": "Look with 1d."}
+        opened.page.route("**/explain", lambda route: route.fulfill(status=409, json={"error": said}))
+        opened.page.fill("#epsilon", "1")
+        opened.page.click("#explain")
+        opened.until("document.getElementById('explain-said').textContent.includes('Look with 1d.')")
+        assert "This verdict is of another period." in opened.text("#explain-said.warning")
 
 
 def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
@@ -605,8 +914,17 @@ def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
         page.click("#explain")
         page.wait_for_selector("#confirming:not([hidden])")
         assert "untested" in opened.text("#digest")
-        phrase = opened.text("#phrase")
+        phrase, named = opened.text("#phrase"), opened.text("#named span")
         assert re.fullmatch(r"spend 1 for ever and 1 a cycle on [0-9a-f]{8}", phrase)
+        with fresh.http("custodian") as client:
+            asked = {"epsilon": "1", "cycle_epsilon": "1", "period": "1d", "domain": [0, int(DOMAIN)]}
+            asked |= {"history": services.HISTORY, "variation_bound": 100_000}
+            said = client.post("/v1/custodian/plan", json=asked).json()["sentences"]
+        read = page.eval_on_selector_all("#promised li", "all => all.map(e => e.checkVisibility() && e.innerText)")
+        assert read == said
+        assert any(each.startswith("Not promised: ") for each in read)
+        assert page.evaluate("document.activeElement.id") == "confirm-title"
+        page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.id") == "typed"
         page.keyboard.type(phrase[:-1])
         assert page.is_disabled("#start")
@@ -616,9 +934,11 @@ def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
         page.keyboard.type(phrase[-1])
         page.keyboard.press("Enter")
         page.wait_for_selector("#started-live[data-state=live]")
+        assert page.evaluate("document.activeElement.id") == "started"
         opened.until("document.getElementById('budgets').textContent.includes('1 of 9 spent')")
         with fresh.http() as client:
             (stream,) = client.get("/v1/streams").json()["streams"]
+        assert named == stream["stream"]
         for cycle in range(2):
             send(fresh, services.FIRST + 4 * cycle)
             opened.until(f"document.querySelectorAll('#first-reports tbody tr').length === {4 * cycle + 4}")
@@ -632,24 +952,20 @@ def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
 
 
 def test_the_first_report_ever_draws_the_chart(chromium, fresh, tmp_path):
-    """A page that was opened before anything was reported draws its chart when the first reports arrive."""
-    with fresh.http("custodian") as client:
-        asked = {
-            "epsilon": "1",
-            "history": services.HISTORY,
-            "domain": [0, int(DOMAIN)],
-            "variation_bound": 100_000,
-        }
-        found = client.post("/v1/custodian/plan", json=asked).json()
-        question = {"plan": found["document"], "acknowledge": "untested"}
-        confirm = client.post("/v1/custodian/explain", json=question).json()["confirm"]
-        stream = client.post("/v1/custodian/start", json={**question, "confirm": confirm}).json()["stream"]
+    """A page that was opened before anything was reported waits with nothing dead on it, then draws its chart."""
+    stream = start(fresh)
+    dead = ("[data-range]", "[data-move]", "#from", ".legend", "#rows", "#downloads")
     with Opened(chromium, fresh, f"/streams/{stream}", wait="#live[data-state=live]") as opened:
         assert opened.page.locator("#none").is_visible()
+        assert not any(opened.page.locator(part).first.is_visible() for part in dead)
+        assert "reported from" not in opened.text(".facts")
+        assert moment(services.GRID.time(services.FIRST)) in opened.text("#none")
         send(fresh, services.FIRST)
         opened.page.wait_for_selector("#series canvas")
         opened.until("document.getElementById('shown').textContent.startsWith('4 reports')")
         assert not opened.page.locator("#none").is_visible()
+        assert all(opened.page.locator(part).first.is_visible() for part in dead)
+        opened.until("document.querySelector('.facts').innerText.includes('reported from')")
         assert opened.problems == []
 
 
@@ -672,7 +988,7 @@ def test_the_keyboard_alone_is_enough(chromium, served):
             if reached[-1] == "series":
                 break
         assert reached[-1] == "series"
-        assert {"choose", "1", "7", "30", "0"} <= set(reached)
+        assert {"choose", "1", "7", "30", "365", "0", "from", "to"} <= set(reached)
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline == "solid"
         page.keyboard.press("0")
@@ -823,3 +1139,26 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(chromium, served, w
         )
         assert min(sizes) >= 36
         assert opened.problems == []
+
+
+def test_a_long_name_of_a_group_fits_on_a_phone(chromium, tmp_path):
+    """A name of eighty letters makes the choice of series no wider than the screen."""
+    homes, long = services.panel(), "the northern shore with all of its little islands and " + "many" * 8
+    named = dn.Panel.from_array(
+        homes.readings,
+        households=list(homes.households),
+        grid=homes.grid,
+        groups={"side": [long if number % 2 else "plain" for number in range(services.HOMES)]},
+    )
+    dn.save_panel(named, tmp_path / "homes.parquet")
+    curator = dn.Curator.open(
+        tmp_path / "city.db", dn.Budget(pattern="9", strong="9"), profiles=tmp_path / "profiles"
+    )
+    history = named.first(services.HISTORY)
+    stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested")
+    stream.report(named.between(services.FIRST, services.FIRST + 40))
+    tokens.make(tmp_path / "tokens.json", name="custodian", role="custodian")
+    size = {"viewport": {"width": 390, "height": 800}}
+    with services.running(tmp_path) as process, visit(chromium, (process, stream.plan.hash), **size) as opened:
+        assert opened.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+        assert opened.page.locator("#choose").bounding_box()["width"] > 100

@@ -72,21 +72,55 @@ def cycle_word(grid: Grid) -> str:
     return words.removeprefix("1 ") if words in ("1 day", "1 week", "1 hour") else "cycle"
 
 
+TITLES = {
+    "mean": "{channel} of the average home",
+    "sum": "{channel} of all homes together",
+    "weighted": "{channel} of the homes, weighted",
+    "share": "share of homes with {channel} above {above} {unit}",
+    "histogram": "homes by their {channel}",
+}
+"""What a query is called, by its kind."""
+
+REPORTED = {
+    "mean": "the {channel} of the average home in {span}, in {unit}: that of all homes{group} together, divided by "
+    "how many homes there are",
+    "sum": "the {channel} of all homes{group} together in {span}, in {unit}",
+    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}",
+    "share": "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter",
+    "histogram": "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}",
+}
+"""What a report is, for who has never heard of it, by the kind of the query."""
+
+
 def title(plan: Plan) -> str:
     """What a stream is called: what it reports, and how often."""
-    every = in_words(1, plan.grid.minutes).removeprefix("1 ")
-    whole = plan.query.sentence().replace(" its ", " the ")
-    each = "" if plan.groups is None else " of each group"
-    return f"{plan.channel.capitalize()} every {every}: {whole}{each}"
+    whole = TITLES[plan.query.kind].format(**_told(plan))
+    each = "" if plan.groups is None else ", by group"
+    return f"{whole[0].upper()}{whole[1:]}{each}, every {_every(plan.grid)}"
 
 
 def reported(plan: Plan) -> str:
-    """What is reported, in a sentence."""
-    for_whom = "the whole roster" if plan.groups is None else f"each group of {plan.groups!r}"
-    return (
-        f"Reported is {plan.query.sentence()}, for {for_whom}, every {plan.grid.minutes} minutes of {plan.channel} "
-        f"in {plan.query.unit(plan.grid.unit)}."
-    )
+    """What is reported, for everybody; and as the plan has it."""
+    what = REPORTED[plan.query.kind].format(**_told(plan))
+    each = "" if plan.groups is None else f" for each group of {plan.groups!r}"
+    often = f"There is one{each} every {_every(plan.grid)}, with noise."
+    return f"A report is {what}. {often} (In the plan: {plan.query.sentence()}.)"
+
+
+def _every(grid: Grid) -> str:
+    return in_words(1, grid.minutes).removeprefix("1 ")
+
+
+def _told(plan: Plan) -> dict[str, str]:
+    """What titles and sentences are filled with."""
+    return {
+        "channel": plan.channel,
+        "span": in_words(1, plan.grid.minutes),
+        "unit": plan.grid.unit,
+        "group": "" if plan.groups is None else " of a group",
+        "above": f"{getattr(plan.query, 'above', 0):,}",
+        "bins": f"{len(plan.query.series)}",
+    }
 
 
 def day(moment: datetime) -> str:

@@ -11,7 +11,7 @@
     site        the pages for people, which ask the same routes
     bodies, arrow    readings as they are sent, looked at before anything is made of them
     pages, events    reports as they are read: in pages that never change (`kept`), or as they come
-    models      the shapes of answers, for the description that programs read
+    models      the shapes of questions and answers, for the description that programs read
     metrics, log     what the operator sees
     server      how it is run and stopped; `workers` where several processes answer
 

@@ -1,24 +1,27 @@
 """Access: who may do what.
 
 Three roles: `public` reads reports, `ingest` sends readings, `custodian` sees what is private and decides. A token
-is for one of them; the custodian's reads reports too, and sends nothing. What everybody may read asks for no token,
-and looks at none, unless the operator says so.
+is for one of them, and reads reports too. What everybody may read asks for no token, and looks at none, unless the
+operator says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
 from time import monotonic
-from typing import Annotated
+from typing import Any, ClassVar
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
 
 from diurnal.errors import InputError
-from diurnal.show.web.buckets import Buckets, client_of
+from diurnal.show.web.buckets import MOST, Buckets, client_of
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
-from diurnal.show.web.tokens import Role, Token, load, owner_of
+from diurnal.show.web.tokens import Role, Token, digest_of, load, owner_of
 
 FRESH = 1.0
 """For how many seconds the file of tokens is not looked at again."""
@@ -31,6 +34,7 @@ class Access:
         self._path, self._open = settings.tokens, not settings.reads_need_token
         self._guesses = Buckets(rate=1 / 12, burst=settings.limits.guesses)
         self._tokens: Sequence[Token] = () if self._path is None else load(self._path)
+        self._came: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._looked, self._changed = monotonic(), self._stamp()
 
     def check(self, client: str, shown: str | None, role: Role) -> None:
@@ -43,7 +47,8 @@ class Access:
         if role == "public" and self._open:
             return
         waits = self._guesses.wait(client)
-        if waits:
+        # Who has come from there before with this token is not kept out by what others try from there.
+        if waits and not (shown and (client, digest_of(shown)) in self._came):
             raise ProblemError(
                 429, "guessing", "Too many wrong tokens.", "Wait, and show the right one.", retry=waits
             )
@@ -58,13 +63,16 @@ class Access:
                 "Send it as Authorization: Bearer TOKEN; `diurnal token make` makes one.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if token.role != role and not (role == "public" and self._reads(token)):
+        self._remember(client, token)
+        # Whoever has a token may read what is public.
+        if token.role != role and role != "public":
             raise ProblemError(403, "role", f"This needs the role {role}.", "A token is for one role.")
 
-    @staticmethod
-    def _reads(token: Token) -> bool:
-        """Whoever may see what is private may read what is not."""
-        return token.role == "custodian"
+    def _remember(self, client: str, token: Token) -> None:
+        self._came[client, token.digest] = None
+        self._came.move_to_end((client, token.digest))
+        if len(self._came) > MOST:
+            self._came.popitem(last=False)
 
     def _known(self) -> Sequence[Token]:
         """The tokens as they are now: one that is revoked is not let in a second later."""
@@ -94,26 +102,49 @@ PUBLIC = _scheme("public", "Only where the operator has closed public reads. Mad
 INGEST = _scheme("ingest", "For the head-end that sends readings. Made by `diurnal token`.")
 CUSTODIAN = _scheme("custodian", "For the custodian of the readings. Made by `diurnal token`.")
 
-Shown = HTTPAuthorizationCredentials | None
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def _check(request: Request, shown: Shown, role: Role) -> None:
-    access: Access = request.app.state.access
-    client = client_of(request.client.host if request.client else "unknown")
-    access.check(client, None if shown is None else shown.credentials, role)
+class CheckedRoute(APIRoute):
+    """A route that looks at who comes in before anything else: nobody's body is read who may not send one.
+
+    A dependency would be asked too late: the framework reads the body first.
+    """
+
+    scheme: ClassVar[HTTPBearer]
+    role: ClassVar[Role]
+
+    def get_route_handler(self) -> Handler:
+        """The handler, with the look before it."""
+        handler = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            access: Access = request.app.state.access
+            client = client_of(request.client.host if request.client else "unknown")
+            shown = await self.scheme(request)
+            access.check(client, None if shown is None else shown.credentials, self.role)
+            return await handler(request)
+
+        return handled
 
 
-async def _public(request: Request, shown: Annotated[Shown, Depends(PUBLIC)]) -> None:
-    _check(request, shown, "public")
+class PublicRoute(CheckedRoute):
+    """What everybody may ask, unless the operator says otherwise."""
+
+    scheme, role = PUBLIC, "public"
 
 
-async def _ingest(request: Request, shown: Annotated[Shown, Depends(INGEST)]) -> None:
-    _check(request, shown, "ingest")
+class IngestRoute(CheckedRoute):
+    """What the head-end may ask."""
+
+    scheme, role = INGEST, "ingest"
 
 
-async def _custodian(request: Request, shown: Annotated[Shown, Depends(CUSTODIAN)]) -> None:
-    _check(request, shown, "custodian")
+class CustodianRoute(CheckedRoute):
+    """What the custodian may ask."""
+
+    scheme, role = CUSTODIAN, "custodian"
 
 
-FOR_PUBLIC, FOR_INGEST, FOR_CUSTODIAN = Depends(_public), Depends(_ingest), Depends(_custodian)
-"""What a router asks of who comes in."""
+FOR_PUBLIC, FOR_INGEST, FOR_CUSTODIAN = Depends(PUBLIC), Depends(INGEST), Depends(CUSTODIAN)
+"""What the description of a router says of who may come in; its routes see to it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -11,6 +12,7 @@ from diurnal import __version__
 from diurnal.show.web import custodian, health, ingest, models, overview, problems, public, site
 from diurnal.show.web.access import Access
 from diurnal.show.web.gate import Gate
+from diurnal.show.web.models import answers, batches, shape
 from diurnal.show.web.service import Service
 from diurnal.show.web.settings import Settings
 
@@ -22,7 +24,7 @@ assumptions and limits: see `/v1/streams/{stream}/promise`.
 """
 
 REFUSALS = {
-    status: {"model": models.Error, "description": words}
+    status: {"model": answers.Error, "description": words}
     for status, words in {
         400: "It cannot be read.",
         401: "It needs a token.",
@@ -35,6 +37,48 @@ REFUSALS = {
         503: "Not now: Retry-After says how long to wait.",
     }.items()
 }
+"""What any route may answer."""
+
+SOME_REFUSE = {
+    "406": ("get", "/reports", "There is no such format."),
+    "408": ("post", "", "The body did not arrive in time."),
+    "415": ("post", "/readings", "Readings do not come as that."),
+}
+"""What some may answer besides: by which method, and how their paths end."""
+
+
+class Application(FastAPI):
+    """An application that says all of what it is."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The description, with what the framework leaves out of it."""
+        if self.openapi_schema is None:
+            self.openapi_schema = _finished(super().openapi())
+        return self.openapi_schema
+
+
+def _finished(content: dict[str, Any]) -> dict[str, Any]:
+    paths, schemas = content["paths"], content["components"]["schemas"]
+    refused = {"application/json": {"schema": {"$ref": shape.PLACE.format(model="Error")}}}
+    for path, methods in paths.items():
+        for method, told in methods.items():
+            for status, (by, end, words) in SOME_REFUSE.items():
+                if method == by and path.endswith(end):
+                    told["responses"][status] = {"description": words, "content": refused}
+            if told.get("security") == [{"public token": []}]:
+                # Only where the operator has closed reading.
+                told["security"] = [{}, *told["security"]]
+    paths["/metrics"]["get"]["responses"]["200"] = paths["/v1/custodian/metrics"]["get"]["responses"]["200"]
+    # Its model stands instead of what the code says, which is less; it is too large to be made of it each time.
+    checked = paths["/v1/custodian/check"]["get"]["responses"]["200"]["content"]["application/json"]
+    checked["schema"] = {"$ref": shape.PLACE.format(model="Checked")}
+    sent = batches.Readings.model_json_schema(ref_template=shape.PLACE)
+    schemas.update(sent.pop("$defs"), Readings=sent)
+    for name, examples in models.examples().items():
+        # The framework leaves out of them what is null.
+        if name in schemas:
+            schemas[name]["examples"] = examples
+    return content
 
 
 def application(settings: Settings) -> FastAPI:
@@ -55,7 +99,7 @@ def application(settings: Settings) -> FastAPI:
             await service.close()
 
     # The framework's own pages of documentation load scripts from elsewhere: there are none.
-    app = FastAPI(
+    app = Application(
         title="diurnal",
         version=__version__,
         description=ABOUT,

@@ -11,8 +11,12 @@ import struct
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from diurnal.errors import ReadingsError
+
+LONGEST = 100
+"""How many letters a text has, at most."""
 
 HINT = "Send an uncompressed Arrow IPC stream with columns household, time and kwh or wh."
 
@@ -31,7 +35,12 @@ def table_of(body: bytes, *, rows: int) -> pa.Table:
         _check_packed(body)
         with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
             _check_columns(reader.schema)
-            return pa.Table.from_batches(list(_batches(reader, rows)), reader.schema)
+            batches = list(_batches(reader, rows))
+            if not batches:
+                raise ReadingsError("There are no readings.", hint="Send at least one row.")
+            return pa.Table.from_batches(batches)
+    except ReadingsError:
+        raise
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError, UnicodeDecodeError):
         raise ReadingsError("It is no stream of Arrow record batches, or damaged.", hint=HINT) from None
 
@@ -43,19 +52,49 @@ def _batches(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch
         if count > rows:
             raise ReadingsError(f"A batch has at most {rows:,} rows.", hint="Send several.")
         batch.validate(full=True)
-        yield batch
+        yield _plain(batch)
 
 
 def _check_columns(schema: pa.Schema) -> None:
-    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
-    if len(kinds) > 64 or not all(_is_plain(kind) for kind in kinds):
+    if len(schema) > 64 or not all(_is_plain(field.type) or _is_names(field) for field in schema):
         raise ReadingsError("A column is of a kind that readings do not have.", hint=HINT)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
     types = pa.types
-    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string)
-    return any(check(kind) for check in (*checks, types.is_timestamp, types.is_date))
+    return _is_text(kind) or any(
+        check(kind)
+        for check in (types.is_integer, types.is_floating, types.is_decimal, types.is_timestamp, types.is_date)
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(check(kind) for check in (types.is_string, types.is_large_string, types.is_string_view))
+
+
+def _is_names(field: pa.Field) -> bool:
+    """Names may come as a dictionary. Of anything else it would be a few bytes that stand for many."""
+    kind = field.type
+    return field.name == "household" and pa.types.is_dictionary(kind) and _is_text(kind.value_type)
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose texts are of one kind, none of them longer than a name or a number is."""
+    columns = []
+    for column in batch.columns:
+        texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+        if (
+            _is_text(texts.type)
+            and (pc.max(pc.binary_length(texts.cast(pa.large_string()))).as_py() or 0) > LONGEST
+        ):
+            raise ReadingsError(f"A text has more than {LONGEST} letters.", hint=HINT)
+        columns.append(column.cast(pa.string()) if pa.types.is_string_view(column.type) else column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _longest(texts: pa.Array) -> int:
+    return pc.max(pc.binary_length(texts.cast(pa.large_string()))).as_py() or 0
 
 
 def _check_packed(body: bytes) -> None:

@@ -5,7 +5,6 @@ JSON, CSV and Arrow. Numbers of JSON and CSV stay the text they were written as,
 
 from __future__ import annotations
 
-import asyncio
 import json
 import zlib
 from typing import Any
@@ -18,7 +17,6 @@ from starlette.requests import ClientDisconnect
 from diurnal.errors import ReadingsError
 from diurnal.show.web import arrow, problems
 from diurnal.show.web.problems import ProblemError
-from diurnal.show.web.settings import Limits
 
 ARROW, CSV, JSON = "application/vnd.apache.arrow.stream", "text/csv", "application/json"
 KINDS = {JSON: "json", CSV: "csv", ARROW: "arrow"}
@@ -27,11 +25,11 @@ KINDS = {JSON: "json", CSV: "csv", ARROW: "arrow"}
 SHAPE = 'Send {"readings": [{"household": "17", "time": "2022-07-01T00:00", "value": "231"}]}.'
 
 
-async def taken_in(request: Request, limits: Limits) -> bytes:
-    """The body of a request, unpacked.
+async def taken_in(request: Request, limit: int) -> bytes:
+    """The body of a request, unpacked, of no more than so many bytes.
 
     Raises:
-        ProblemError: It is too large, packed in an unknown way, or takes too long.
+        ProblemError: It is too large, or packed in an unknown way.
     """
     packed = request.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", ""):
@@ -39,15 +37,10 @@ async def taken_in(request: Request, limits: Limits) -> bytes:
     unpacking = zlib.decompressobj(31) if packed == "gzip" else None
     body = bytearray()
     try:
-        async with asyncio.timeout(limits.patience):
-            async for chunk in request.stream():
-                body += chunk if unpacking is None else _unpacked(unpacking, chunk, limits.body - len(body))
-                if len(body) > limits.body:
-                    raise problems.too_large(limits.body)
-    except TimeoutError:
-        raise ProblemError(
-            408, "too-slow", "The body did not arrive in time.", "Send less.", headers={"Connection": "close"}
-        ) from None
+        async for chunk in request.stream():
+            body += chunk if unpacking is None else _unpacked(unpacking, chunk, limit - len(body))
+            if len(body) > limit:
+                raise problems.too_large(limit)
     except ClientDisconnect:
         raise ProblemError(400, "malformed", "The body broke off.", "Send it again.") from None
     except zlib.error:

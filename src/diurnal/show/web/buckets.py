@@ -49,6 +49,9 @@ def client_of(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        return str(ipaddress.ip_network(f"{address.partition('%')[0]}/64", strict=False))
+        known = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
+    # An address of IPv4 that came to a door for both is itself.
+    mapped = known.ipv4_mapped
+    return str(ipaddress.ip_network((known, 64), strict=False)) if mapped is None else str(mapped)

@@ -22,30 +22,38 @@ from diurnal.readings.grid import slots_of
 from diurnal.readings.kept import open_panel
 from diurnal.readings.panel import Panel, Shape
 from diurnal.show.proposal import Asked, Proposal, propose
-from diurnal.show.web import models
-from diurnal.show.web.access import FOR_CUSTODIAN
+from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
+from diurnal.show.web.models import decisions, shape, standing, verdict
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.public import StreamName, service_of
 from diurnal.show.web.service import Service
 
-router = APIRouter(prefix="/v1/custodian", tags=["custodian"], dependencies=[FOR_CUSTODIAN])
+router = APIRouter(
+    prefix="/v1/custodian", tags=["custodian"], dependencies=[FOR_CUSTODIAN], route_class=CustodianRoute
+)
+
+MOST_SLOTS = 2016
+"""How many steps a cycle has that is looked at here, at most: a week of five minutes."""
 
 SOLID = 366
 """Up to how many cycles the matrix of correlations is sent whole; of more, every so-manyeth."""
 
 
-@router.get("/check", summary="Is it almost periodic?")
+@router.get("/check", responses={200: {"model": verdict.Checked}}, summary="Is it almost periodic?")
 async def check(
     request: Request,
     period: Annotated[str | None, Query(max_length=16, description="Another period than the panel's: 7d.")] = None,
 ) -> dict[str, Any]:
-    """The verdict on the panel that the service was told of, with the numbers of its heatmap and lag chart."""
+    """The verdict on the panel that the service was told of, with the numbers of its heatmap and lag chart.
+
+    Its `digest` is what `start` wants acknowledged.
+    """
     service = service_of(request)
     verdicts: dict[Any, Verdict] = request.app.state.verdicts
-    panel = await service.make(lambda: _panel(service, period))
+    panel = await service.think(lambda: _panel(service, period))
     about = (period, *_stamp(service))
     if about not in verdicts:
-        found = await service.make(lambda: checked(panel))
+        found = await service.think(lambda: checked(panel))
         verdicts.clear()
         verdicts[about] = found
     return _verdict(verdicts[about])
@@ -70,15 +78,15 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return content
 
 
-@router.post("/plan", response_model=models.Proposed, summary="Predict every mechanism's error")
-async def plan(request: Request, question: models.PlanQuestion) -> dict[str, Any]:
+@router.post("/plan", response_model=decisions.Proposed, summary="Predict every mechanism's error")
+async def plan(request: Request, question: decisions.PlanQuestion) -> dict[str, Any]:
     """What `diurnal plan` says: every mechanism, a budget split over all reports, nothing at all."""
     service = service_of(request)
-    found = await service.make(lambda: _proposed(service, question))
+    found = await service.think(lambda: _proposed(service, question))
     return {**found.to_json(), "document": found.plan.to_json()}
 
 
-def _proposed(service: Service, question: models.PlanQuestion) -> Proposal:
+def _proposed(service: Service, question: decisions.PlanQuestion) -> Proposal:
     given = question.model_dump(exclude={"period", "households"})
     asked = Asked(**given)
     asked.check()
@@ -95,20 +103,22 @@ def _proposed(service: Service, question: models.PlanQuestion) -> Proposal:
     return propose(asked, shape, domain=homes.domain or next(iter(settled), None), open_data=elsewhere)
 
 
-@router.post("/explain", response_model=models.Meaning, summary="What starting a plan would mean")
-async def explain(request: Request, question: models.StartQuestion) -> dict[str, Any]:
+@router.post("/explain", response_model=decisions.Meaning, summary="What starting a plan would mean")
+async def explain(request: Request, question: decisions.StartQuestion) -> dict[str, Any]:
     """Nothing is drawn, spent or written. It says what must be typed to start it."""
     service = service_of(request)
-    wanted, history = await service.make(lambda: _wanted(service, question))
-    sentences = await service.write(lambda: service.curator.explain(wanted, history))
-    return {"sentences": sentences, "confirm": phrase(wanted)}
+    wanted, history = await service.think(lambda: _wanted(service, question))
+    sentences = await service.write(
+        lambda: service.curator.explain(wanted, history, acknowledge=question.acknowledge)
+    )
+    return {"stream": wanted.hash, "sentences": sentences, "confirm": phrase(wanted)}
 
 
-@router.post("/start", response_model=models.Started, status_code=201, summary="Start a plan")
-async def start(request: Request, question: models.StartQuestion) -> dict[str, Any]:
+@router.post("/start", response_model=decisions.Started, status_code=201, summary="Start a plan")
+async def start(request: Request, question: decisions.StartQuestion) -> dict[str, Any]:
     """Spend the budget and draw the noisy profile, once. It wants typed what it spends."""
     service = service_of(request)
-    wanted, history = await service.make(lambda: _wanted(service, question))
+    wanted, history = await service.think(lambda: _wanted(service, question))
     if question.confirm != phrase(wanted):
         raise ProblemError(
             409,
@@ -135,7 +145,7 @@ def phrase(plan: Plan) -> str:
     return f"spend {spends} on {plan.hash[:8]}"
 
 
-def _wanted(service: Service, question: models.StartQuestion) -> tuple[Plan, Panel]:
+def _wanted(service: Service, question: decisions.StartQuestion) -> tuple[Plan, Panel]:
     try:
         wanted = Plan.from_json(question.plan)
     except PlanError:
@@ -148,8 +158,8 @@ def _wanted(service: Service, question: models.StartQuestion) -> tuple[Plan, Pan
     return bound_to(wanted, history), history
 
 
-@router.post("/streams/{stream}/stop", response_model=models.Stopped, summary="Stop a stream")
-async def stop(request: Request, stream: StreamName, question: models.StopQuestion) -> dict[str, Any]:
+@router.post("/streams/{stream}/stop", response_model=decisions.Stopped, summary="Stop a stream")
+async def stop(request: Request, stream: StreamName, question: decisions.StopQuestion) -> dict[str, Any]:
     """Report nothing from the end of what is open on, so that a successor may begin. The budget stays spent."""
     service = service_of(request)
     found = service.hub.stream(stream)
@@ -162,7 +172,7 @@ async def stop(request: Request, stream: StreamName, question: models.StopQuesti
     return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
 
 
-@router.get("/ledger", response_model=models.Ledger, summary="Everything that was ever decided")
+@router.get("/ledger", response_model=standing.Ledger, summary="Everything that was ever decided")
 async def ledger(
     request: Request,
     after: Annotated[int, Query(ge=0, le=10**12)] = 0,
@@ -176,7 +186,7 @@ async def ledger(
     return {"events": listed, "next": found[-1].number if len(found) == limit else None}
 
 
-@router.get("/status", summary="How the store stands")
+@router.get("/status", response_model=standing.Standing, summary="How the store stands")
 async def status(request: Request) -> dict[str, Any]:
     """Head, budget, and of each stream how far it is, what it holds, and what it has set aside: late and other."""
     service = service_of(request)
@@ -184,14 +194,14 @@ async def status(request: Request) -> dict[str, Any]:
     return found.to_json()
 
 
-@router.get("/streams/{stream}/quality", summary="What a stream has set aside")
+@router.get("/streams/{stream}/quality", response_model=standing.Counted, summary="What a stream has set aside")
 async def quality(request: Request, stream: StreamName) -> dict[str, int]:
-    """Counts of readings that were late, outside the domain or of others, and of steps that were skipped."""
+    """Counts by reason: of readings; where the name begins with "steps", of steps, as of those published before."""
     service = service_of(request)
     return await service.write(service.curator.stream(service.hub.stream(stream).key).quality)
 
 
-@router.get("/streams/{stream}/drift", summary="How far the pattern has moved")
+@router.get("/streams/{stream}/drift", response_model=standing.Drift, summary="How far the pattern has moved")
 async def drift(
     request: Request,
     stream: StreamName,
@@ -205,7 +215,7 @@ async def drift(
     return {"groups": {name: each.to_json() for name, each in found.items()}}
 
 
-@router.get("/budget", response_model=models.BudgetLeft, summary="What is spent, and what is left")
+@router.get("/budget", response_model=standing.BudgetLeft, summary="What is spent, and what is left")
 async def budget(request: Request) -> dict[str, Any]:
     """By the most charged household, of each cap."""
     service = service_of(request)
@@ -220,7 +230,7 @@ def _spent(spent: Fraction, allowed: Fraction) -> dict[str, str]:
     return {"spent": text(spent), "allowed": text(allowed), "remaining": text(max(Fraction(0), allowed - spent))}
 
 
-@router.get("/metrics", summary="All metrics", response_class=Response)
+@router.get("/metrics", summary="All metrics", response_class=Response, responses=shape.METRICS)
 async def metrics(request: Request) -> Response:
     """Those of /metrics, with batches that came in and what was set aside."""
     service = service_of(request)
@@ -237,7 +247,11 @@ def _panel(service: Service, period: str | None) -> Panel:
         )
     panel = open_panel(path)
     if period is not None:
-        slots_of(period, panel.grid.minutes)
+        if slots_of(period, panel.grid.minutes) > MOST_SLOTS:
+            raise PlanError(
+                f"A cycle of more than {MOST_SLOTS:,} steps is not looked at here.",
+                hint="Take a shorter period, or `diurnal check` and `diurnal plan`.",
+            )
         panel = panel.with_period(period)
     return panel
 

@@ -1,20 +1,25 @@
 """Events: reports as they are released, to whoever keeps listening (server-sent events).
 
-    id: 17.5423
+    id: 17-5f0c2a91.5423
     event: reports
     data: {"stream": "...", "rows": [...]}
 
-An id says how many releases of the stream were seen, and up to which step the last of them: who comes back with it
-(`Last-Event-ID`) goes on exactly there. A release of many steps comes in several events.
+An id says how many releases of the stream were seen, which one was the last, and up to which step of it: who comes
+back with it (`Last-Event-ID`) goes on exactly there. A store that was restored from a backup may not know that
+release: then everything is told from the beginning, since rows that were told never change. A release of many steps
+comes in several events.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from time import monotonic
 
+from diurnal.curator.ledger import Event
 from diurnal.curator.reading import Published
 from diurnal.curator.report import Report
 from diurnal.private import public
@@ -29,13 +34,16 @@ STEPS = 500
 class Place:
     """How far somebody has listened."""
 
-    release: int
+    release: int = 0
     """How many releases of the stream they have seen, the last one perhaps in part."""
+    mark: str = ""
+    """Which one that was, by a digest of what it released; nothing before the first."""
     step: int | None = None
     """The last step they have seen of that one; None if they have seen all of it."""
 
     def __str__(self) -> str:
-        return f"{self.release}" if self.step is None else f"{self.release}.{self.step}"
+        release = f"{self.release}-{self.mark}" if self.mark else f"{self.release}"
+        return release if self.step is None else f"{release}.{self.step}"
 
     @classmethod
     def of(cls, word: str) -> Place:
@@ -44,10 +52,37 @@ class Place:
         Raises:
             ProblemError: It says none.
         """
-        release, _, step = word.partition(".")
-        if not all(part.isdecimal() and len(part) < 13 for part in (release, step or "0")):
+        found = re.fullmatch(r"0|([0-9]{1,12})-([0-9a-f]{8})(?:\.([0-9]{1,12}))?", word)
+        if found is None:
             raise ProblemError(422, "event-id", "That is no id of an event.", "Send the last id that was received.")
-        return cls(release=int(release), step=int(step) if step else None)
+        release, mark, step = found.groups()
+        return cls(release=int(release or 0), mark=mark or "", step=None if step is None else int(step))
+
+
+async def place_of(service: Service, key: str, since: str | None) -> Place:
+    """Where somebody begins to listen: after an id, or after all that there is.
+
+    Raises:
+        ProblemError: It is no id.
+    """
+    hub = service.hub
+    if since is None:
+        return await _marked(service, key, hub.places(key))
+    place = Place.of(since)
+    if place.release > hub.places(key):
+        # Another process may have told them of something that this one has not looked at yet.
+        await hub.refresh()
+    known = place.release <= hub.places(key) and place.mark == (await _marked(service, key, place.release)).mark
+    return place if known else Place()
+
+
+async def _marked(service: Service, key: str, release: int) -> Place:
+    """The place after so many releases."""
+    if not release:
+        return Place()
+    ((_, number),) = list(service.hub.released(key, release - 1))[:1]
+    event = await service.read(lambda: _event(service, number))
+    return Place(release=release, mark=_mark(event))
 
 
 async def listened(service: Service, key: str, place: Place) -> AsyncIterator[str]:
@@ -77,7 +112,8 @@ async def _release(
 ) -> AsyncIterator[tuple[Place, str]]:
     """The events of one release, after a place in it."""
     seen = place.step if place.release == release else None
-    spans = await service.read(lambda: _spans(service, number))
+    event = await service.read(lambda: _event(service, number))
+    spans = [range(first, last + 1) for first, last in event.content["steps"]]
     parts = [
         range(first, min(first + STEPS, span.stop))
         for span in spans
@@ -89,14 +125,19 @@ async def _release(
         if not steps:
             continue
         rows = await service.read(lambda steps=steps: service.reader.rows(stream, steps))  # type: ignore[misc]
-        place = Place(release=release, step=None if at == len(parts) else steps.stop - 1)
+        place = Place(release=release, mark=_mark(event), step=None if at == len(parts) else steps.stop - 1)
         yield place, _words(stream, place, rows)
 
 
-def _spans(service: Service, number: int) -> list[range]:
-    """The steps that an event of the ledger released."""
+def _event(service: Service, number: int) -> Event:
     (event,) = service.reader.events(number - 1, 1)
-    return [range(first, last + 1) for first, last in event.content["steps"]]
+    return event
+
+
+def _mark(event: Event) -> str:
+    """A release in a word, made of what it released; the event's own hash is made of private ones as well."""
+    told = json.dumps([event.content["steps"], event.content["digest"]])
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
 def _words(stream: Published, place: Place, rows: list[Report]) -> str:

@@ -6,6 +6,7 @@ it needs; a line in the log and a count. Whatever goes wrong inside ends here as
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Mapping, MutableMapping
@@ -37,6 +38,9 @@ HEADERS = {
 
 PUBLIC = ("/v1/streams", "/metrics", "/healthz", "/readyz", "/openapi.json")
 """How the paths begin that everybody may read, from any page."""
+
+OTHERS = ("/v1/readings", "/v1/custodian")
+"""How the paths begin of which the public is not even told how often they are asked."""
 
 CROSS = {
     "access-control-allow-origin": "*",
@@ -75,25 +79,27 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, passing = perf_counter(), _Passing(scope, send, secure=self._settings.secure)
-        self._inside += 1
+        began, passing, asked = perf_counter(), _Passing(scope, send, self._settings), _asked(scope)
+        # Who waits for events is counted where they wait.
+        place = 0 if scope["path"].endswith("/events") else 1
+        self._inside += place
         try:
-            await self._enter(scope, receive, passing)
+            await self._enter(asked, receive, passing)
         except ProblemError as problem:
             await passing.refuse(problem)
         except Exception as error:
             told("failed", level=logging.ERROR, error=error, request=passing.request)
             await passing.refuse(problems.internal())
         finally:
-            self._inside -= 1
-            self._count(scope, passing, perf_counter() - began)
+            self._inside -= place
+            self._count(scope["method"], asked, passing, perf_counter() - began)
 
     async def _enter(self, scope: Scope, receive: Receive, passing: _Passing) -> None:
         limits, path = self._settings.limits, scope["path"]
         waits = self._buckets.take(client_of((scope.get("client") or ("unknown",))[0]))
         if waits:
             raise ProblemError(429, "too-often", "Too many requests.", "Wait, and ask less often.", retry=waits)
-        if self._inside > limits.at_once and not path.endswith("/events"):
+        if self._inside > limits.at_once:
             raise ProblemError(503, "busy", "Too much is going on here.", "Try again in a moment.", retry=1)
         if scope["method"] == "OPTIONS" and path.startswith(PUBLIC):
             await passing.preflight()
@@ -103,12 +109,12 @@ class Gate:
         # More digits than a number needs are no number: whatever it is, it is too much.
         if length is not None and (len(length) > 15 or (length.isdigit() and int(length) > limit)):
             raise problems.too_large(limit)
-        await self._app(scope, _counted(receive, limit), passing.send)
+        await self._app(scope, _counted(receive, limit, limits.patience), passing.send)
 
-    def _count(self, scope: Scope, passing: _Passing, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or "unmatched"
-        status, method = passing.status or 499, scope["method"]
-        is_public = route.startswith(PUBLIC) or route in ("/", "unmatched")
+    def _count(self, method: str, asked: Scope, passing: _Passing, seconds: float) -> None:
+        route = getattr(asked.get("route"), "path", None) or "unmatched"
+        status = passing.status or 499
+        is_public = not asked["path"].startswith(OTHERS)
         self._metrics.request(method, route, status, seconds, public=is_public)
         told(
             "request",
@@ -123,10 +129,10 @@ class Gate:
 class _Passing:
     """A request on its way through."""
 
-    def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
+    def __init__(self, scope: Scope, send: Send, settings: Settings) -> None:
         self.request = uuid.uuid4().hex
         self.status: int | None = None
-        self._scope, self._send, self._secure = scope, send, secure
+        self._scope, self._send, self._settings = scope, send, settings
         scope["diurnal.request"] = self.request
 
     async def send(self, message: Message) -> None:
@@ -151,8 +157,9 @@ class _Passing:
         # What says nothing of keeping is not to be kept: the custodian's answers are private.
         if not any(name == b"cache-control" for name, _ in headers):
             headers.append((b"cache-control", b"no-store"))
-        headers += _CROSS if self._scope["path"].startswith(PUBLIC) else _OWN
-        if self._secure:
+        is_open = self._scope["path"].startswith(PUBLIC) and not self._settings.reads_need_token
+        headers += _CROSS if is_open else _OWN
+        if self._settings.secure:
             headers.append((b"strict-transport-security", b"max-age=31536000"))
         message["headers"] = headers
 
@@ -161,13 +168,27 @@ def _header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), None)
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
-    """What arrives, as long as it is not too much."""
-    so_far = 0
+def _asked(scope: Scope) -> Scope:
+    """What a request asks for: a HEAD what a GET does. The server leaves its body out."""
+    is_head = scope["method"] == "HEAD" and not scope["path"].endswith("/events")
+    return {**scope, "method": "GET"} if is_head else scope
+
+
+def _counted(receive: Receive, limit: int, patience: float) -> Receive:
+    """What arrives, as long as it is not too much, nor takes too long."""
+    so_far, whole, late = 0, False, asyncio.get_running_loop().time() + patience
 
     async def counting() -> Message:
-        nonlocal so_far
-        message = await receive()
+        nonlocal so_far, whole
+        if whole:
+            # Nothing comes any more but that the client has gone: that may take as long as it likes.
+            return await receive()
+        try:
+            async with asyncio.timeout_at(late):
+                message = await receive()
+        except TimeoutError:
+            raise problems.too_slow() from None
+        whole = not message.get("more_body", False)
         so_far += len(message.get("body", b""))
         if so_far > limit:
             raise problems.too_large(limit)

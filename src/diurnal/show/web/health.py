@@ -6,25 +6,25 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from diurnal.errors import DiurnalError
-from diurnal.show.web import models
+from diurnal.show.web.models import answers
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.public import service_of
 
 router = APIRouter(tags=["operation"])
 
 
-@router.get("/healthz", response_model=models.Ready, summary="Is it alive?")
+@router.get("/healthz", response_model=answers.Ready, summary="Is it alive?")
 async def alive() -> dict[str, str]:
     """It answers: it is."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", response_model=models.Ready, summary="Can it be asked?")
+@router.get("/readyz", response_model=answers.Ready, summary="Can it be asked?")
 async def ready(request: Request) -> dict[str, str]:
     """Whether the store can be reached, and nobody has told the service to stop."""
     service = service_of(request)
     try:
-        await service.read(service.reader.number)
+        await service.look(service.reader.number)
     except DiurnalError:
         raise ProblemError(503, "store", "The store cannot be reached.", "Try again later.", retry=5) from None
     if service.hub.stopping:

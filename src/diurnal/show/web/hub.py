@@ -8,6 +8,7 @@ ask here what there is, and ask the store for rows only; who waits for events is
 from __future__ import annotations
 
 import asyncio
+import logging
 from array import array
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -22,23 +23,18 @@ from diurnal.show.web.problems import ProblemError
 Result = TypeVar("Result")
 Read = Callable[[Callable[[], Result]], Awaitable[Result]]
 
-SHOWN = ("started", "reported", "stopped")
-"""Events with which the public sees something new. Others, such as an erasure, are nobody's business."""
-
 
 class Hub:
     """What the public may know, as of the last look."""
 
-    def __init__(self, reader: Reader, read: Read[Look], head: Callable[[], Awaitable[str]]) -> None:
-        self._reader, self._read, self._head = reader, read, head
+    def __init__(self, reader: Reader, read: Read[Look]) -> None:
+        self._reader, self._read = reader, read
         self._looking = asyncio.Lock()
         self._news = asyncio.Event()
         self._streams: dict[str, Published] = {}
         self._journal: dict[str, array[int]] = {}
         self.number = 0
         """How many events the ledger had."""
-        self.head = ""
-        """Where the ledger stood when something was last shown."""
         self.reachable = False
         """Whether the store could be looked at."""
         self.stopping = False
@@ -54,8 +50,6 @@ class Hub:
                 self.reachable = False
                 raise
             self._take(look)
-            if not self.head or any(event.kind in SHOWN for event in look.events):
-                self.head = await self._head()
             if look.events:
                 self._wake()
 
@@ -66,7 +60,7 @@ class Hub:
             try:
                 await self.refresh()
             except DiurnalError as error:
-                told("store", error=error)
+                told("store", level=logging.WARNING, error=error)
 
     def stop(self) -> None:
         """Let everybody who waits go home. May be called from a signal."""

@@ -11,28 +11,28 @@ from diurnal.curator import batch
 from diurnal.curator.batch import Fate
 from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
-from diurnal.show.web import bodies, models
-from diurnal.show.web.access import FOR_INGEST
+from diurnal.show.web import bodies
+from diurnal.show.web.access import FOR_INGEST, IngestRoute
+from diurnal.show.web.models import batches, shape
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.public import service_of
 from diurnal.show.web.service import Service
 
-router = APIRouter(prefix="/v1", tags=["ingest"], dependencies=[FOR_INGEST])
+router = APIRouter(prefix="/v1", tags=["ingest"], dependencies=[FOR_INGEST], route_class=IngestRoute)
 
-EXAMPLE = {"readings": [{"household": "17", "time": "2022-07-01T00:00", "value": "231"}]}
 BODY = {
     "requestBody": {
         "required": True,
         "content": {
-            bodies.JSON: {"schema": {"type": "object"}, "example": EXAMPLE},
-            bodies.CSV: {"schema": {"type": "string"}, "example": "household,time,wh\n17,2022-07-01T00:00,231\n"},
-            bodies.ARROW: {"schema": {"type": "string", "format": "binary"}},
+            bodies.JSON: {"schema": {"$ref": shape.PLACE.format(model="Readings")}},
+            **shape.text_of(bodies.CSV, "household,time,wh\n17,2022-07-01T00:00,231\n"),
+            bodies.ARROW: {"schema": shape.BYTES},
         },
     }
 }
 
 
-@router.post("/readings", response_model=models.Taken, summary="Send readings", openapi_extra=BODY)
+@router.post("/readings", response_model=batches.Taken, summary="Send readings", openapi_extra=BODY)
 async def send(
     request: Request,
     idempotency_key: Annotated[str | None, Header(max_length=200, description="What the batch goes by.")] = None,
@@ -47,6 +47,10 @@ async def send(
 
     Without a key it goes by a digest of its bytes. Answered is how many readings were taken and how many were set
     aside, and why. A batch that cannot be read is refused, and nothing of it is taken.
+
+    With a plan's grace of 0, as it is unless a plan says more, a step is reported as soon as a batch with readings
+    of it has come. What comes for it later of other homes is late, and set aside: send all homes of a step in one
+    batch, or give the plan a grace. Reasons whose name begins with "steps" count steps, all others readings.
     """
     service = service_of(request)
     kind = bodies.kind_of(request.headers.get("content-type"))
@@ -54,12 +58,14 @@ async def send(
         raise ProblemError(503, "busy", "Other batches are being taken.", "Send it again in a moment.", retry=1)
     service.batches += 1
     try:
-        body = await bodies.taken_in(request, service.settings.limits)
-        digest = hashlib.sha256(body).hexdigest()
+        limits = service.settings.limits
+        body = await bodies.taken_in(request, limits.json if kind == "json" else limits.body)
+        # The same bytes in another unit are other readings.
+        digest = hashlib.sha256(f"{kind} {unit} {minutes}\n".encode() + body).hexdigest()
         name = idempotency_key or key or digest
-        known = await service.write(lambda: batch.known(service.curator, name, digest, stream=stream))
+        known, head = await service.write(lambda: _known(service, name, digest, stream))
         if known is not None:
-            return _answer(name, None, known, service.hub.head)
+            return _answer(name, None, known, head)
         panel = await service.make(lambda: _panel(service, body, kind, unit, minutes))
         fates, head = await service.write(lambda: _take(service, name, digest, panel, stream))
     finally:
@@ -72,6 +78,10 @@ def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | N
     table = bodies.table_of(body, kind, unit=unit, rows=service.settings.limits.rows)
     grid, _ = service.population()
     return service.panel(read(table, format="long", minutes=minutes or grid.minutes))
+
+
+def _known(service: Service, name: str, digest: str, stream: str | None) -> tuple[tuple[Fate, ...] | None, str]:
+    return batch.known(service.curator, name, digest, stream=stream), service.curator.head
 
 
 def _take(

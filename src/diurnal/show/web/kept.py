@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from fastapi import Request
-from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from diurnal.show.web.access import Handler, PublicRoute
+
 Value = TypeVar("Value")
+
+LONGEST = 400
+"""How many letters a question has whose answer is kept, at most."""
+
+AROUND = 2500
+"""How many bytes are taken by whatever is kept, besides its own: names, headers, places in lists."""
 
 
 class Kept(Generic[Value]):
@@ -19,7 +26,7 @@ class Kept(Generic[Value]):
 
     def __init__(self, room: int, size: Callable[[Value], int]) -> None:
         """Keep as much as there is room for, in bytes."""
-        self._room, self._size = room, size
+        self._room, self._of_value = room, size
         self._values: OrderedDict[Hashable, Value] = OrderedDict()
         self._lock = Lock()
 
@@ -41,19 +48,22 @@ class Kept(Generic[Value]):
             while self._room < 0:
                 self._room += self._size(self._values.popitem(last=False)[1])
 
+    def _size(self, value: Value) -> int:
+        return self._of_value(value) + AROUND
+
     def total(self) -> int:
         """How many bytes are kept."""
         with self._lock:
             return sum(map(self._size, self._values.values()))
 
 
-class KeptRoute(APIRoute):
+class KeptRoute(PublicRoute):
     """A route whose answers that never change are given again as they are, before anything is made of the question.
 
     Only where reads are open to everybody: else the question must be looked at, for who asks it.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handler:
         """The handler, with what is kept before it."""
         handler = super().get_route_handler()
 
@@ -66,7 +76,9 @@ class KeptRoute(APIRoute):
             found = answers.get(name)
             if found is None:
                 made = await handler(request)
-                if made.status_code == 200 and "immutable" in made.headers.get("cache-control", ""):
+                is_final = made.status_code == 200 and "immutable" in made.headers.get("cache-control", "")
+                # A question may be as long as somebody likes, and every one would be remembered.
+                if is_final and sum(map(len, name)) <= LONGEST:
                     answers.put(name, made)
                 return made
             service.metrics.from_cache.inc()
@@ -75,16 +87,22 @@ class KeptRoute(APIRoute):
         return handled
 
 
-def _name(request: Request) -> Hashable:
+def _name(request: Request) -> tuple[str | bytes, ...]:
     """All of a question that decides its answer."""
     scope, headers = request.scope, request.headers
-    return scope["path"], scope["query_string"], headers.get("accept"), headers.get("accept-encoding")
+    accepts = (headers.get(name, "") for name in ("accept", "accept-encoding"))
+    return scope["path"], scope["query_string"], *accepts
+
+
+def knows(tag: str | None, known: str | None) -> bool:
+    """Whether somebody has what a tag stands for (If-None-Match); a proxy that packs it weakens its tag."""
+    tags = [each.strip().removeprefix("W/") for each in (known or "").split(",")]
+    return tag is not None and (tag in tags or "*" in tags)
 
 
 def _again(kept: Response, known: str | None) -> Response:
     """An answer once more; that it is known, if it is."""
-    tag = kept.headers.get("etag")
-    status = 304 if tag is not None and known is not None and tag in known.split(", ") else 200
+    status = 304 if knows(kept.headers.get("etag"), known) else 200
     again = Response(status_code=status)
     again.body = kept.body if status == 200 else b""
     # Headers are put on while it is sent: the kept ones stay as they are.

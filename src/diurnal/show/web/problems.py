@@ -45,8 +45,8 @@ BY_STATUS: Mapping[int, tuple[str, str, str]] = {
 """What is said where the framework refuses."""
 
 
-class ProblemError(Exception):
-    """Something that is refused."""
+class ProblemError(HTTPException):
+    """Something that is refused. The framework lets those of its own kind through, from wherever they come."""
 
     def __init__(
         self,
@@ -58,18 +58,18 @@ class ProblemError(Exception):
         retry: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message, self.hint = status, code, message, hint
-        self.headers = dict(headers or {})
+        told = dict(headers or {})
         if retry is not None:
-            self.headers["Retry-After"] = str(max(1, round(retry)))
+            told["Retry-After"] = str(max(1, round(retry)))
+        super().__init__(status, message, told)
+        self.code, self.message, self.hint = code, message, hint
 
 
 def answer(problem: ProblemError, request: str) -> Response:
     """A problem as it is answered."""
     told = {"code": problem.code, "message": problem.message, "hint": problem.hint, "request": request}
     return Response(
-        json.dumps({"error": told}), problem.status, headers=problem.headers, media_type="application/json"
+        json.dumps({"error": told}), problem.status_code, headers=problem.headers, media_type="application/json"
     )
 
 
@@ -78,6 +78,13 @@ def too_large(limit: int) -> ProblemError:
     size = f"{limit // 1024:,} KiB"
     return ProblemError(
         413, "too-large", f"A body has at most {size}.", "Send less at a time.", headers={"Connection": "close"}
+    )
+
+
+def too_slow() -> ProblemError:
+    """A body that does not arrive: nobody may keep a place by sending nothing."""
+    return ProblemError(
+        408, "too-slow", "The body did not arrive in time.", "Send less.", headers={"Connection": "close"}
     )
 
 

@@ -15,9 +15,10 @@ from starlette.responses import Response, StreamingResponse
 from diurnal.curator.reading import Published
 from diurnal.private import public
 from diurnal.readings.grid import Grid
-from diurnal.show.web import events, models
+from diurnal.show.web import events
 from diurnal.show.web.access import FOR_PUBLIC
-from diurnal.show.web.kept import KeptRoute
+from diurnal.show.web.kept import KeptRoute, knows
+from diurnal.show.web.models import answers, shape
 from diurnal.show.web.pages import MEDIA, Asked, Page, cursor, of_cursor
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import Service
@@ -37,10 +38,10 @@ Edge = Annotated[
     ),
 ]
 
-FOREVER = "public, max-age=31536000, immutable"
+FOREVER = "max-age=31536000, immutable"
 """A page that never changes need not be asked for again."""
 
-ASK_AGAIN = "public, no-cache"
+ASK_AGAIN = "no-cache"
 """One that may still grow may be kept, and must be asked for with its tag."""
 
 
@@ -50,29 +51,35 @@ def service_of(request: Request) -> Service:
     return found
 
 
-@router.get("", response_model=models.Streams, summary="Every stream")
+def kept_by(request: Request, words: str) -> str:
+    """Who may keep an answer, and for how long: everybody, unless reading needs a token."""
+    who = "private" if service_of(request).settings.reads_need_token else "public"
+    return f"{who}, {words}"
+
+
+@router.get("", response_model=answers.Streams, summary="Every stream")
 async def streams(request: Request, response: Response) -> Any:
     """The streams of the store, in the order of their start."""
     hub = service_of(request).hub
-    response.headers["Cache-Control"] = ASK_AGAIN
-    return public({"streams": [_about(stream) for stream in hub.streams()], "head": hub.head})
+    response.headers["Cache-Control"] = kept_by(request, ASK_AGAIN)
+    return public({"streams": [_about(stream) for stream in hub.streams()]})
 
 
-@router.get("/{stream}", response_model=models.StreamDetail, summary="One stream, with its plan")
+@router.get("/{stream}", response_model=answers.StreamDetail, summary="One stream, with its plan")
 async def stream_detail(request: Request, response: Response, stream: StreamName) -> Any:
     """A stream by its name: what it reports, how far it has come, its plan."""
     hub = service_of(request).hub
     found = hub.stream(stream)
-    response.headers["Cache-Control"] = ASK_AGAIN
-    return public({**_about(found), "plan": found.plan.to_json(), "head": hub.head})
+    response.headers["Cache-Control"] = kept_by(request, ASK_AGAIN)
+    return public({**_about(found), "plan": found.plan.to_json()})
 
 
-@router.get("/{stream}/promise", response_model=models.Promise, summary="What is promised")
+@router.get("/{stream}/promise", response_model=answers.Promise, summary="What is promised")
 async def promise(request: Request, response: Response, stream: StreamName) -> Any:
     """The guarantee, whole: neighbours, numbers, assumptions and limits. No number of it means anything alone."""
     found = service_of(request).hub.stream(stream)
     guarantee = found.guarantee
-    response.headers["Cache-Control"] = FOREVER
+    response.headers["Cache-Control"] = kept_by(request, FOREVER)
     parts = {name: list(getattr(guarantee, name)) for name in ("neighbours", "assumptions", "limits")}
     return public({"stream": found.key, **guarantee.to_json(), **parts})
 
@@ -83,9 +90,12 @@ async def promise(request: Request, response: Response, stream: StreamName) -> A
     response_class=Response,
     responses={
         200: {
-            "model": models.Reports,
+            "model": answers.Reports,
             "description": "A page of rows. Where there are more, Link has the next one.",
-            "content": {media.partition(";")[0]: {} for media in MEDIA.values() if "json" not in media},
+            "content": {
+                **shape.text_of("text/csv", answers.LINES),
+                **{MEDIA[form]: {"schema": shape.BYTES} for form in ("arrow", "parquet")},
+            },
             "headers": {"ETag": {"schema": {"type": "string"}}, "Link": {"schema": {"type": "string"}}},
         },
         304: {"description": "It is as it was (If-None-Match)."},
@@ -98,8 +108,12 @@ async def reports(
     stop: Edge = None,
     group: Annotated[str | None, Query(max_length=200, description="One group's rows only.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000_000, description="The most rows of a page.")] = 10_000,
-    cursor: Annotated[str | None, Query(max_length=20, pattern=r"^step-\d{1,12}$")] = None,
-    format: Annotated[str | None, Query(pattern="^(json|csv|arrow|parquet)$")] = None,  # noqa: A002
+    cursor: Annotated[
+        str | None, Query(max_length=20, pattern=r"^step-\d{1,12}$", description="`next` of the page before.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str | None, Query(pattern="^(json|csv|arrow|parquet)$", description="Else Accept says it, or it is json.")
+    ] = None,
     accept: Annotated[str | None, Header(max_length=500)] = None,
     accept_encoding: Annotated[str | None, Header(max_length=500)] = None,
     if_none_match: Annotated[str | None, Header(max_length=2000)] = None,
@@ -115,13 +129,13 @@ async def reports(
         limit=min(limit, service.settings.limits.page),
         group=_group(group, found),
         form=format or _accepted(accept),
-        packed="gzip" in (accept_encoding or ""),
+        packed=bool(re.search(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))", accept_encoding or "")),
     )
     number = service.hub.number
     page = service.pages.kept(asked, number)
     (service.metrics.from_store if page is None else service.metrics.from_cache).inc()
     if page is None:
-        page = await service.read(lambda: service.pages.made(asked, found, number))
+        page = await service.page(asked, found, number)
     return _answer(request, page, asked, if_none_match)
 
 
@@ -129,7 +143,12 @@ async def reports(
     "/{stream}/events",
     summary="New rows as they are released",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events, without end."}},
+    responses={
+        200: {
+            "content": shape.text_of("text/event-stream", answers.EVENTS),
+            "description": "Server-sent events, without end.",
+        }
+    },
 )
 async def new_reports(
     request: Request,
@@ -140,8 +159,7 @@ async def new_reports(
     """Events `reports` with rows, and `stopped`. Whoever comes back with the last id misses nothing."""
     service = service_of(request)
     found, waiting = service.hub.stream(stream), service.metrics.listeners
-    since = last_event_id or after
-    place = events.Place(release=service.hub.places(found.key)) if since is None else events.Place.of(since)
+    place = await events.place_of(service, found.key, last_event_id or after)
     listeners: set[object] = request.app.state.listeners
     if len(listeners) >= service.settings.limits.listeners:
         raise ProblemError(503, "busy", "Too many are listening.", "Read pages of reports instead.", retry=30)
@@ -185,13 +203,13 @@ def _about(stream: Published) -> dict[str, Any]:
 def _answer(request: Request, page: Page, asked: Asked, known: str | None) -> Response:
     headers = {
         "ETag": page.tag,
-        "Cache-Control": FOREVER if page.final and request.query_params else ASK_AGAIN,
+        "Cache-Control": kept_by(request, FOREVER if page.final and request.query_params else ASK_AGAIN),
         "Vary": "Accept, Accept-Encoding",
     }
     if page.after is not None:
         query = {**dict(request.query_params), "cursor": cursor(page.after)}
         headers["Link"] = f'<{request.url.path}?{urlencode(query)}>; rel="next"'
-    if known is not None and (page.tag in re.split(r"\s*,\s*", known) or known.strip() == "*"):
+    if knows(page.tag, known):
         return Response(status_code=304, headers=headers)
     if page.tag.endswith('-gzip"'):
         headers["Content-Encoding"] = "gzip"

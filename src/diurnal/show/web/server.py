@@ -6,25 +6,36 @@ events go, writes what is being written, and ends. Killed, it leaves a store in 
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from diurnal.errors import InputError, StoreError
+from diurnal.errors import DiurnalError, InputError, StoreError
 from diurnal.show.web import log
+from diurnal.show.web.access import Access
 from diurnal.show.web.app import application
+from diurnal.show.web.service import opened
 from diurnal.show.web.settings import Settings
 from diurnal.show.web.workers import supervise
 
 GRACE = 30
 """How many seconds requests have to end."""
+
+
+QUIET = 20
+"""How many seconds a connection may take to say what it wants."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +85,41 @@ def is_own(host: str) -> bool:
         return host == "localhost"
 
 
+class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """A connection that is closed if it says nothing, or half a request, for too long: places are few."""
+
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Somebody has come."""
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """They say something."""
+        super().data_received(data)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They have gone."""
+        if self._closing is not None:
+            self._closing.cancel()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        """Expect a whole head of a request, unless one is being answered."""
+        if self._closing is None and not self._answers():
+            self._closing = self.loop.call_later(QUIET, self._look)
+
+    def _look(self) -> None:
+        self._closing = None
+        if not self._answers() and not self.transport.is_closing():
+            self.transport.close()
+
+    def _answers(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+
 class Server(uvicorn.Server):
     """A server that says when it listens; and tells who waits for events when it ends, or would wait for them."""
 
@@ -114,6 +160,9 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
         taken = _taken(door)
         _answer(app, door, log_level, taken, lambda: ready(_address(door, taken)))
         return
+    # So is what is wrong for all processes, by this one; and a store that is not there is made once.
+    Access(settings)
+    opened(settings)
     taken = _taken(door)
     ready(_address(door, taken))
     supervise(partial(_work, settings, door, log_level, taken), door.workers)
@@ -121,7 +170,12 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
 
 def _work(settings: Settings, door: Door, log_level: str, taken: socket.socket) -> None:
     """What each of several processes does."""
-    _answer(application(settings), door, log_level, taken, lambda: None)
+    try:
+        _answer(application(settings), door, log_level, taken, lambda: None)
+    except DiurnalError as error:
+        log.set_up(log_level)
+        log.told("could not begin", level=logging.ERROR, error=error)
+        sys.exit(1)
 
 
 def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, ready: Callable[[], None]) -> None:
@@ -142,6 +196,7 @@ def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, read
 def _config(app: FastAPI, door: Door) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=Patient,
         log_config=None,
         access_log=False,
         server_header=False,

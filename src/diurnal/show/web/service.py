@@ -1,21 +1,24 @@
 """Service: the store behind it all.
 
 A curator blocks while it works, and SQLite has one writer: so one thread writes, in the order of asking; several
-read, through connections that wait for no writer; two make panels of what was sent. The thread that answers
-requests does none of it.
+read, through connections that wait for no writer, and one looks whether there is anything new, so that no reader
+keeps that from anybody; two make panels of what was sent; and what the custodian wonders about is thought over
+apart from all that comes in. The thread that answers requests does none of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.reading import Reader
+from diurnal.curator.reading import Published, Reader
 from diurnal.errors import NoStoreError, StreamError
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import Readings
@@ -24,7 +27,8 @@ from diurnal.readings.panel import Panel
 from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.pages import Pages
+from diurnal.show.web.pages import Asked, Page, Pages
+from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 
 Result = TypeVar("Result")
@@ -36,7 +40,12 @@ MAKERS = 2
 """How many threads make panels."""
 
 
-def _opened(settings: Settings) -> Curator:
+def opened(settings: Settings) -> Curator:
+    """The store's curator; the store is made where there is none, and caps for it are given.
+
+    Raises:
+        StoreError: There is none, or it cannot be opened.
+    """
     try:
         return Curator.open(settings.store, profiles=settings.profiles, create=False)
     except NoStoreError:
@@ -55,19 +64,22 @@ class Service:
             StoreError: There is none, or it cannot be opened.
         """
         self.settings, self.metrics = settings, Metrics()
-        self.curator = _opened(settings)
+        self.curator = opened(settings)
         self.reader = Reader.open(settings.store)
         self._writing = ThreadPoolExecutor(1, "diurnal-write")
         self._reading = ThreadPoolExecutor(READERS, "diurnal-read")
+        self._looking = ThreadPoolExecutor(1, "diurnal-look")
         self._making = ThreadPoolExecutor(MAKERS, "diurnal-make")
         self.pages = Pages(self.reader, settings.limits.cache // 2)
-        self.answers: Kept[Response] = Kept(settings.limits.cache // 2, lambda answer: len(answer.body) + 2000)
+        self.answers: Kept[Response] = Kept(settings.limits.cache // 2, lambda answer: len(answer.body))
         self.batches = 0
         """How many batches are in the house."""
+        self._pages: dict[Asked, asyncio.Task[Page]] = {}
 
     async def open(self) -> None:
         """Begin: within the loop that answers requests."""
-        self.hub = Hub(self.reader, self.read, lambda: self.write(lambda: self.curator.head))
+        self._thinking = asyncio.Semaphore(1)
+        self.hub = Hub(self.reader, self.look)
         await self.hub.refresh()
         self._watch = asyncio.create_task(self.hub.watch(self.settings.poll))
 
@@ -75,7 +87,7 @@ class Service:
         """End: what is being written is written."""
         self.hub.stop()
         self._watch.cancel()
-        for pool in (self._making, self._writing, self._reading):
+        for pool in (self._making, self._writing, self._reading, self._looking):
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         self.reader.close()
 
@@ -87,9 +99,39 @@ class Service:
         """Read something."""
         return await asyncio.get_running_loop().run_in_executor(self._reading, work)
 
+    async def look(self, work: Callable[[], Result]) -> Result:
+        """Read something small that must not wait for what others read."""
+        return await asyncio.get_running_loop().run_in_executor(self._looking, work)
+
     async def make(self, work: Callable[[], Result]) -> Result:
-        """Work on something for long: a panel, a check, a prediction."""
+        """Make something of what was sent."""
         return await asyncio.get_running_loop().run_in_executor(self._making, work)
+
+    async def think(self, work: Callable[[], Result]) -> Result:
+        """Work for long on what the custodian wonders about: a check, a prediction. One at a time.
+
+        Nothing is lost if it never ends, so that nobody waits for it when the service stops.
+        """
+        async with self._thinking:
+            loop = asyncio.get_running_loop()
+            answer: asyncio.Future[Result] = loop.create_future()
+            threading.Thread(target=_thought, args=(work, answer, loop), daemon=True).start()
+            return await answer
+
+    async def page(self, asked: Asked, stream: Published, number: int) -> Page:
+        """A page of reports, made once however many ask for it at the same time.
+
+        Raises:
+            ProblemError: So many others are being made that it would take too long.
+        """
+        making = self._pages.get(asked)
+        if making is None:
+            if len(self._pages) >= self.settings.limits.pages:
+                raise ProblemError(503, "busy", "Many pages are being made.", "Ask again in a moment.", retry=1)
+            making = asyncio.create_task(self.read(lambda: self.pages.made(asked, stream, number)))
+            self._pages[asked] = making
+            making.add_done_callback(lambda _: self._pages.pop(asked))
+        return await asyncio.shield(making)
 
     def population(self) -> tuple[Grid, tuple[int, int]]:
         """The grid and the domain that all streams of a store share.
@@ -106,3 +148,18 @@ class Service:
         """What was sent, on the grid that all streams share."""
         grid, domain = self.population()
         return make_panel(readings, like=grid, domain=domain)
+
+
+def _thought(work: Callable[[], Result], answer: asyncio.Future[Result], loop: asyncio.AbstractEventLoop) -> None:
+    """Do some work, and tell the loop what came of it, if it is still there and somebody waits."""
+
+    def tell(setter: Callable[[Any], None], found: Any) -> None:
+        if not answer.done():
+            setter(found)
+
+    try:
+        setter, found = answer.set_result, work()
+    except Exception as error:
+        setter, found = answer.set_exception, error  # type: ignore[assignment]
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(tell, setter, found)

@@ -16,12 +16,16 @@ class Limits:
 
     body: int = 64 * MEGABYTE
     """The largest batch of readings, in bytes, sent or unpacked."""
+    json: int = 8 * MEGABYTE
+    """The largest batch of JSON: reading it keeps everybody waiting, as reading CSV or Arrow does not."""
     question: int = 256 * 1024
     """The largest body of any other request: a plan, mostly."""
     rows: int = 2_000_000
     """The most rows of a batch."""
-    page: int = 50_000
+    page: int = 10_000
     """The most rows of a page of reports."""
+    pages: int = 32
+    """How many pages are being made at a time, at most."""
     patience: float = 60.0
     """How many seconds a body may take to arrive."""
     requests: float = 100.0
@@ -37,7 +41,7 @@ class Limits:
     listeners: int = 1000
     """How many may wait for events, all together."""
     cache: int = 64 * MEGABYTE
-    """How many bytes of encoded pages are kept."""
+    """How many bytes of pages and answers are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,9 +34,12 @@ from diurnal.show.web.service import Service
 OWN = (
     "service.css",
     "icon.svg",
-    *(f"{name}.js" for name in ("api", "budget", "custodian", "explorer", "health", "live", "making", "predicted")),
-    *(f"{name}.js" for name in ("series", "starting", "stopping", "stream", "streams", "table", "theme")),
-    "verdict.js",
+    *(f"{name}.js" for name in ("again", "api", "budget", "custodian", "dates", "explorer", "fields", "health")),
+    *(
+        f"{name}.js"
+        for name in ("live", "making", "predicted", "series", "starting", "stopping", "stream", "streams")
+    ),
+    *(f"{name}.js" for name in ("table", "theme", "verdict")),
 )
 """The files of this site."""
 
@@ -69,7 +72,7 @@ async def front(request: Request) -> HTMLResponse:
         return _closed()
     streams = service.hub.streams()
     listed = "".join(_entry(stream) for stream in reversed(streams))
-    none = '<p class="empty">Nothing is reported yet. Once a plan is started, it is here.</p>'
+    none = '<p class="empty">Nothing is reported yet. Once a plan is started, it appears here by itself.</p>'
     content = _filled("streams", streams=f'<ul class="streams">{listed}</ul>' if listed else none)
     return _page("Reports", content, scripts=("streams",))
 
@@ -166,7 +169,7 @@ def _entry(stream: Published) -> str:
 
 
 def _facts(stream: Published) -> str:
-    """What is public about a stream, in a few names and values. The last report's is kept up by the scripts."""
+    """What is public about a stream, in a few names and values. Scripts keep them up."""
     plan, grid = stream.plan, stream.plan.grid
     last = "none yet" if stream.last_step is None else _moment(grid.time(stream.last_step))
     state = "running" if stream.end is None else f"stopped at {_moment(grid.time(stream.end))}"
@@ -175,7 +178,7 @@ def _facts(stream: Published) -> str:
         "unit": plan.query.unit(grid.unit),
         "households": f"{sum(group.size for group in stream.groups):,}",
         **groups,
-        "reported from": _moment(grid.time(stream.first_step)),
+        "reports begin" if stream.last_step is None else "reported from": _moment(grid.time(stream.first_step)),
         "last report": last,
         "state": state,
     }
@@ -204,6 +207,8 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
     return _filled(
         "stream",
         stream=escape(stream.key),
+        waiting=" data-waiting" if stream.last_step is None else "",
+        none=_none(stream),
         level=escape(plan.level),
         title=escape(words.title(plan)),
         reported=escape(words.reported(plan)),
@@ -217,8 +222,20 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         single=" hidden" if len(stream.names) == 1 else "",
         promise=_promise(stream, alone=alone),
         sentences=parts.sentences({"sentences": words.sentences(stream.guarantee)}),
-        last=_last(rows, unit),
+        last=_last(rows, unit) if rows else "",
         total=parts.TOTAL if plan.groups else "",
+    )
+
+
+def _none(stream: Published) -> str:
+    """What is there instead of a chart, until the first report."""
+    if stream.end is not None:
+        return "<h3>There are no reports</h3><p>This stream was stopped before it reported anything.</p>"
+    begins = escape(_moment(stream.plan.grid.time(stream.first_step)))
+    return (
+        "<h3>Nothing has been reported yet</h3>"
+        f"<p>This stream was started and waits for readings. It reports from {begins} on, and its first report "
+        "appears here by itself: you may leave this page open, or come back.</p>"
     )
 
 

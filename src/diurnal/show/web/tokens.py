@@ -7,11 +7,14 @@ wrong tokens. Digests are compared in constant time, with all there are.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,14 +53,15 @@ def make(path: Path, *, name: str, role: str) -> str:
         raise InputError(f"There is no role {role!r}.", hint=f"One of {', '.join(ROLES)}.")
     if not name or not name.isprintable() or len(name) > 64:
         raise InputError("Expected a name of 1 to 64 letters.", hint="For example --name headend.")
-    kept = load(path) if path.exists() else ()
-    if any(token.name == name for token in kept):
-        raise InputError(
-            f"There is a token {name!r}.", hint="Revoke it first: `diurnal token revoke`; or take another name."
-        )
     shown = f"dn_{role}_{secrets.token_urlsafe(32)}"
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made)])
+    with _alone(path):
+        kept = load(path) if path.exists() else ()
+        if any(token.name == name for token in kept):
+            raise InputError(
+                f"There is a token {name!r}.", hint="Revoke it first: `diurnal token revoke`; or take another name."
+            )
+        _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made)])
     return shown
 
 
@@ -67,11 +71,12 @@ def revoke(path: Path, name: str) -> None:
     Raises:
         InputError: There is none of that name.
     """
-    kept = load(path)
-    left = [token for token in kept if token.name != name]
-    if len(left) == len(kept):
-        raise InputError(f"There is no token {name!r}.", hint="`diurnal token list` names them.")
-    _save(path, left)
+    with _alone(path):
+        kept = load(path)
+        left = [token for token in kept if token.name != name]
+        if len(left) == len(kept):
+            raise InputError(f"There is no token {name!r}.", hint="`diurnal token list` names them.")
+        _save(path, left)
 
 
 def load(path: Path) -> tuple[Token, ...]:
@@ -105,6 +110,20 @@ def owner_of(shown: str, tokens: Sequence[Token]) -> Token | None:
         if hmac.compare_digest(token.digest, digest):
             found = token
     return found
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Be the only one who changes a folder's tokens: a token that is made must not bring a revoked one back."""
+    try:
+        folder = os.open(path.absolute().parent, os.O_RDONLY)
+    except OSError as cause:
+        raise InputError(f"The folder of {path.name} cannot be read ({cause.strerror}).", hint="Make it.") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _token(content: Mapping[str, Any]) -> Token:

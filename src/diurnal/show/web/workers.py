@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 
+from diurnal.errors import StoreError
+
 EVERY = 0.5
 """How many seconds until a process that died is missed."""
 
@@ -21,6 +23,9 @@ def supervise(work: Callable[[], None], count: int) -> None:
     Args:
         work: What each does, until it is told to stop.
         count: How many.
+
+    Raises:
+        StoreError: They die as soon as they begin.
     """
     stopping = False
 
@@ -47,3 +52,7 @@ def supervise(work: Callable[[], None], count: int) -> None:
         each.terminate()
     for each in running:
         each.join()
+    if not stopping:
+        raise StoreError(
+            f"{TRIES} processes have died within a minute.", hint="Their log says why; can the store be reached?"
+        )

@@ -1,31 +1,20 @@
 // The plan explorer: what is asked for goes to the service, which predicts by the code of `diurnal plan`.
 import { get, post } from "./api.js";
-import { by, fill, make } from "./making.js";
+import { beside, follow, slid, text, unread, whole } from "./fields.js";
+import { by, count, fill, make } from "./making.js";
 import { bars, numbers, says } from "./predicted.js";
 
 const PATIENCE = 250;
-let offer = null, waiting = 0, asking = null, unit = "";
+const ELSEWHERE = "This prediction is for another number of households. Leave n empty to start a plan on the panel.";
+let offer = null, waiting = 0, asking = null, unit = "", homes = null;
 
-// Sliders are logarithmic, from 0 to 300.
-function slid(range) {
-  const { low, high, whole } = range.dataset;
-  const value = low * (high / low) ** (range.value / 300);
-  return whole === undefined ? String(Number(value.toPrecision(2))) : String(Math.round(Number(value.toPrecision(value < 100 ? 2 : 3))));
-}
-
-function follow(range) {
-  const { low, high, of } = range.dataset, value = Number(by(of).value);
-  if (value > 0) range.value = (300 * Math.log(value / low)) / Math.log(high / low);
-  range.setAttribute("aria-valuetext", by(of).value || by(of).placeholder);
-}
-
-const text = (id) => by(id).value.trim() || null;
-const whole = (id) => (text(id) === null ? null : Number(text(id)));
+// Counts have the promise of one cycle, and no other.
+const levelled = () => (by("query").value === "share" ? "cycle" : by("level").value);
 
 function question() {
-  const query = by("query").value, level = query === "share" ? "cycle" : by("level").value, high = whole("high");
-  const own = level === "cycle" ? { query, level, above: whole("above") } : {
-    query, level, history: whole("history"), mean_reading: text("mean_reading"), body_radius: whole("body_radius"), mechanism: by("mechanism").value,
+  const query = by("query").value, level = levelled(), high = whole("high"), mechanism = by("mechanism").value;
+  const own = level === "cycle" ? { query, level, above: whole("above"), mechanism } : {
+    query, level, history: whole("history"), mean_reading: text("mean_reading"), body_radius: whole("body_radius"), mechanism,
     ...(level === "strong" ? { cycle_epsilon: text("cycle_epsilon"), cycle_mechanism: by("cycle_mechanism").value, variation_bound: whole("bound") } : {}),
   };
   return {
@@ -34,9 +23,42 @@ function question() {
   };
 }
 
+// Minutes of the period that is asked for.
+const minutes = () => 1440 * Number.parseInt(by("period").value, 10);
+
+// What is beside the history when the panel has less of it; empty where it has enough.
+function tooLong() {
+  if (!homes || levelled() === "cycle") return "";
+  const cycles = Math.floor((homes.cycles * homes.slots * homes.minutes) / minutes());
+  return whole("history") > cycles ? `The panel has ${count(cycles, "such cycle")}: a plan that learns from more cannot be started on it.` : "";
+}
+
+// A profile’s radius is at most as long as a vector over the slots can be in this domain.
+function scaled() {
+  const range = by("ask").querySelector("[data-of=body_radius]"), width = whole("high") - (whole("low") ?? 0);
+  range.disabled = !(width > 0);
+  if (range.disabled || !homes) return;
+  range.dataset.low = Math.max(1, Math.round(width / 1000));
+  range.dataset.high = Math.max(2, Math.ceil(width * Math.sqrt(minutes() / homes.minutes)));
+}
+
+// What a number is for depends on the level: it is never called by another’s name.
+function named(level) {
+  for (const label of by("ask").querySelectorAll("label[data-usual]")) {
+    label.textContent = level === "cycle" ? label.dataset.cycle : label.dataset.usual;
+    const range = by("ask").querySelector(`[data-of="${label.htmlFor}"]`);
+    if (range) range.setAttribute("aria-label", `Slide ${label.textContent}`);
+  }
+  const basis = [...by("mechanism").options].find((each) => each.value === "basis");
+  basis.hidden = basis.disabled = level === "cycle";
+  if (basis.disabled && basis.selected) by("mechanism").value = "auto";
+}
+
 // What does not belong to a query or a level is not asked for.
 function fit() {
-  const query = by("query").value, level = query === "share" ? "cycle" : by("level").value;
+  const query = by("query").value, level = levelled();
+  named(level);
+  scaled();
   for (const part of by("ask").querySelectorAll("[data-for], [data-level]")) {
     const { for: queries, level: only } = part.dataset;
     part.hidden = (queries !== undefined && !queries.split(" ").includes(query)) || (only !== undefined && only !== level);
@@ -61,11 +83,37 @@ function showFound(found, asked) {
   fill(by("numbers"), numbers(found, unit));
   if (open) by("numbers").querySelector("details").open = true;
   fill(by("plan-sentences"), found.sentences.map((said) => make("li", {}, said)));
-  offer(found, asked.households !== null);
+  by("limits").hidden = by("plan-said").hidden = false;
+  for (const part of by("limits").querySelectorAll("[data-limits]")) part.hidden = part.dataset.limits !== found.document.level;
+  radius(found.document);
+  offer(found, asked.households !== null ? ELSEWHERE : tooLong());
+}
+
+// The radius that was chosen is in its field’s place, where none is typed.
+function radius({ body }) {
+  if (text("body_radius") !== null) return;
+  by("body_radius").placeholder = body && body.radius ? `${body.radius.toLocaleString("en")} (chosen)` : "chosen for you";
+  follow(by("ask").querySelector("[data-of=body_radius]"));
+}
+
+function nothing(words) {
+  by("found-said").textContent = words;
+  by("found").classList.add("worse");
+  by("limits").hidden = by("plan-said").hidden = true;
+  for (const part of ["warnings", "bars", "numbers", "plan-sentences"]) fill(by(part));
+  offer(null, "Find a plan first.");
 }
 
 async function ask() {
   if (asking) asking.abort();
+  const marked = unread();
+  if (marked.length) {
+    asking = null;
+    by("found").removeAttribute("aria-busy");
+    nothing(`Nothing is predicted until what is marked can be read: ${marked.join("; ")}.`);
+    return;
+  }
+  beside(by("history"), tooLong(), { bad: false });
   const mine = asking = new AbortController(), asked = question();
   by("found").setAttribute("aria-busy", "true");
   try {
@@ -73,28 +121,26 @@ async function ask() {
     if (mine === asking) showFound(found, asked);
   } catch (error) {
     if (error.name === "AbortError" || mine !== asking) return;
-    by("found-said").textContent = error.words || "This cannot be predicted.";
-    fill(by("warnings"));
-    fill(by("bars"));
-    fill(by("numbers"));
-    offer(null, false);
+    nothing(error.words || "This cannot be predicted.");
   }
   if (mine === asking) by("found").removeAttribute("aria-busy");
 }
 
 function soon() {
   clearTimeout(waiting);
+  // What was found is no longer what is asked for.
+  offer(null, "Predicting…");
   waiting = setTimeout(ask, PATIENCE);
 }
 
 // What the panel is, and what a store that has a stream is settled on: other plans on it must agree.
 async function know() {
-  const panel = await get("/v1/custodian/panel"), names = Object.keys(panel.partitions);
+  const panel = homes = await get("/v1/custodian/panel"), names = Object.keys(panel.partitions);
   fill(by("groups"), make("option", { value: "" }, "the whole roster"), names.map((name) => make("option", { value: name }, name)));
   by("groups-place").hidden = !names.length;
   by("households").placeholder = `${panel.households.toLocaleString("en")} (panel)`;
   by("history").value = String(Math.max(1, Math.min(91, Math.floor(panel.cycles / 2))));
-  [by("low").value, by("high").value] = panel.domain || ["0", ""];
+  [by("low").value, by("high").value] = panel.domain || ["", ""];
   const { streams } = await get("/v1/streams");
   if (!streams.length) return;
   const { plan } = await get(`/v1/streams/${streams[0].stream}`), days = (plan.grid.slots * plan.grid.minutes) / 1440;
@@ -110,6 +156,7 @@ export function work(told) {
     range.addEventListener("input", () => { by(range.dataset.of).value = slid(range); });
   }
   by("ask").addEventListener("input", () => { fit(); soon(); });
+  by("to-sentences").addEventListener("click", () => { by("plan-said").open = true; by("plan-said").querySelector("summary").focus(); });
 }
 
 export async function show() {

@@ -14,9 +14,9 @@ function aside(stream) {
   return boxed(["set aside", "count"], lines, { caption: `Set aside by plan ${stream.plan.slice(0, 12)}`, numbers: [1] });
 }
 
-function card(stream, lately) {
+function card(stream, lately, ends) {
   const told = {
-    state: stream.end === null ? "running" : `stopped at step ${stream.end}`,
+    state: stream.end === null ? "running" : `stopped at ${clock(ends[stream.plan])}`,
     level: stream.level,
     households: stream.households.toLocaleString("en"),
     "last report": clock(stream.last_time),
@@ -36,7 +36,7 @@ const far = (each, value) => `${rough.format(value)} ${each.unit}${each.level ? 
 
 function moved(each) {
   const at = each.moves.length - 1, alarm = each.alarm ? "ALARM" : "none";
-  if (at < 0) return [each.group, "too little yet", "", alarm];
+  if (at < 0) return [each.group, "too little yet", "", "cannot be said yet"];
   return [each.group, far(each, each.moves[at]), far(each, each.chance[at]), each.since ? `${alarm} since ${each.since.slice(0, 10)}` : alarm];
 }
 
@@ -51,25 +51,28 @@ function drift(stream) {
 
 function drifted(groups) {
   const alarms = groups.filter((each) => each.alarm), { window: cycles, threshold } = groups[0];
+  const young = groups.filter((each) => !each.moves.length).length;
   const words = alarms.length
     ? `The pattern has moved in ${count(alarms.length, "group")}: it is time for a successor.`
-    : "No alarm: the pattern is where it was, as far as released reports tell.";
+    : young === groups.length
+      ? "Whether the pattern has moved cannot be said yet: too little has been reported."
+      : `No alarm: the pattern is where it was, as far as released reports tell.${young ? ` Of ${count(young, "group")} nothing can be said yet.` : ""}`;
   return [
     make("p", { class: alarms.length ? "warning" : null, role: alarms.length ? "alert" : null }, words),
     boxed(["group", "has moved by", "by chance", "alarm"], groups.map(moved), { caption: `Drift over ${cycles} cycles; an alarm from ${100 * threshold} % on`, numbers: [1, 2], unbroken: [3] }),
   ];
 }
 
-function told(status, lately) {
+function told(status, lately, ends) {
   const running = status.streams.filter((each) => each.end === null).length;
   by("health-said").textContent = `${count(running, "stream")} running, ${status.streams.length - running} stopped.`;
   const none = make("p", { class: "empty" }, "No plan has been started yet, so no readings are taken. Find one below.");
-  fill(by("health"), status.streams.length ? [...status.streams].reverse().map((each) => card(each, lately)) : none);
+  fill(by("health"), status.streams.length ? [...status.streams].reverse().map((each) => card(each, lately, ends)) : none);
 }
 
 export async function show() {
-  const [status, { streams }] = await Promise.all([get("/v1/custodian/status"), get("/v1/custodian/lately")]);
-  told(status, streams);
+  const [status, { streams, ends }] = await Promise.all([get("/v1/custodian/status"), get("/v1/custodian/lately")]);
+  told(status, streams, ends);
 }
 
 export async function refresh() {

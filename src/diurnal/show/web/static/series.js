@@ -1,5 +1,6 @@
 // The released series of a stream: loaded as far as somebody looks, drawn with its noise, and longer with every report.
 import { get } from "./api.js";
+import { dates } from "./dates.js";
 import { by, clock, count, fill } from "./making.js";
 import { table } from "./table.js";
 
@@ -13,7 +14,7 @@ export function series(info) {
   let name = info.groups[0], last = info.last_step, main = null, said = 0, queue = Promise.resolve(), news = [];
   const ends = () => [wall(info.first_step), wall((last ?? info.first_step) + 1)];
   const zoom = zoomable({ box: by("series"), plot: () => main.plot, ends, least: 4 * STEP, moved });
-  const view = zoom.state;
+  const view = zoom.state, follow = dates({ ends, view, show: zoom.show });
   const address = (query) => `/v1/streams/${info.stream}/reports?${new URLSearchParams(query)}`;
   const known = () => kept.get(name) || { from: Infinity, rows: [] };
   const inView = () => known().rows.filter(({ step }) => wall(step) >= view.from && wall(step) < view.to);
@@ -74,6 +75,7 @@ export function series(info) {
   }
 
   function moved() {
+    follow();
     clearTimeout(said);
     said = setTimeout(() => { told(); load(name, steps()[0] - info.slots); }, 150);
   }
@@ -116,9 +118,9 @@ export function series(info) {
   function listed(rows) {
     if (!by("rows").open) return;
     const shown = rows.slice(-LISTED), left = rows.length - shown.length;
-    const caption = left ? `The last ${LISTED} of ${count(rows.length, "report")}` : "The shown reports";
+    const caption = left ? `The last ${LISTED} of ${count(rows.length, "report")}; a download has them all` : `All ${count(rows.length, "report")} that are shown`;
     fill(by("rows").querySelector(".scroll"), table(["time", "series", `value (${info.unit})`, "std"],
-      shown.map((row) => [row.time, row.group, row.value, row.std]), { caption, numbers: [2, 3], unbroken: [0] }));
+      shown.map((row) => [row.time, row.group, row.value, row.std]), { caption, numbers: [2, 3], unbroken: [0], seen: true }));
   }
 
   // New rows, of whichever series. Who looks at the end goes along with it; who looks at all of more than a week still does.
@@ -166,8 +168,7 @@ export function series(info) {
   }
 
   async function begin() {
-    by("none").hidden = last != null;
-    for (const part of [by("series"), by("readout"), by("downloads")]) part.hidden = last == null;
+    by("stream").toggleAttribute("data-waiting", last == null);
     if (last == null) return;
     const [first, end] = ends();
     [view.from, view.to] = [Math.max(first, end - WEEK), end];
@@ -181,5 +182,5 @@ export function series(info) {
     told();
   }
 
-  return { begin, arrived, catchUp, view, range: () => view.to - view.from };
+  return { begin, arrived, catchUp, view, range: () => view.to - view.from, last: () => last };
 }

@@ -4,26 +4,35 @@ import { listen } from "./live.js";
 import { by, fill, make } from "./making.js";
 import { table } from "./table.js";
 
-const SHOWN = 24, WORDS = { live: "live", waiting: "cut off: trying again" };
+const SHOWN = 24, WORDS = { live: "live", waiting: "cut off: trying again", stopped: "stopped" };
 let plan = null, digest = null, after = null;
 
-const question = (more) => ({ plan, acknowledge: digest() || "untested", ...more });
+const question = (more) => ({ plan: plan.document, acknowledge: digest() || "untested", ...more });
+const listed = (sentences) => sentences.map((said) => make("li", {}, said));
 
-// A plan that the explorer has found. One for other homes than the panel's cannot be started.
-export function offer(found, elsewhere) {
-  plan = found && !elsewhere ? found.document : null;
+function say(words, { refused = false } = {}) {
+  by("explain-said").textContent = words;
+  by("explain-said").classList.toggle("warning", refused);
+}
+
+// A plan that the explorer has found, or why there is none that could be started.
+export function offer(found, why = "") {
+  plan = found && !why ? found : null;
   by("confirming").hidden = true;
   by("explain").disabled = !plan;
-  by("explain-said").textContent = !found ? "Find a plan first." : elsewhere
-    ? "This prediction is for another number of households. Leave n empty to start a plan on the panel."
-    : "";
+  say(why);
 }
 
 async function explain() {
-  by("explain-said").textContent = "Asking…";
+  const mine = plan;
+  say("Asking…");
   try {
-    const { sentences, confirm } = await post("/v1/custodian/explain", question());
-    fill(by("meaning"), sentences.map((said) => make("li", {}, said)));
+    const { sentences, confirm, stream } = await post("/v1/custodian/explain", question());
+    if (mine !== plan) return;
+    fill(by("promised"), listed(plan.sentences));
+    fill(by("meaning"), listed(sentences));
+    by("named").hidden = !stream;
+    by("named").querySelector("span").textContent = stream || "";
     by("phrase").textContent = confirm;
     by("digest").textContent = digest()
       ? `The verdict that you have read goes with it: ${digest()}.`
@@ -32,9 +41,10 @@ async function explain() {
     by("start").disabled = true;
     by("start-refused").hidden = true;
     by("confirming").hidden = false;
-    by("explain-said").textContent = "Read what it would mean, then type what it spends.";
-    by("typed").focus();
-  } catch (error) { by("explain-said").textContent = error.words; }
+    say("Read what it would mean, then type what it spends.");
+    // Where reading begins: what must be typed comes after all that is to be read.
+    by("confirm-title").focus();
+  } catch (error) { if (mine === plan) say(error.words || "It cannot be said.", { refused: true }); }
 }
 
 async function start(event) {
@@ -44,8 +54,9 @@ async function start(event) {
   try {
     const { stream } = await post("/v1/custodian/start", question({ confirm: by("typed").value }));
     by("confirming").hidden = true;
-    by("explain-said").textContent = "";
+    say("");
     watch(stream);
+    by("started").focus();
     after();
   } catch (error) {
     by("start-refused").textContent = error.words;
@@ -54,8 +65,13 @@ async function start(event) {
   }
 }
 
+function shown(state) {
+  by("started-live").dataset.state = state;
+  by("started-live").querySelector("span").textContent = WORDS[state];
+}
+
 function watch(stream) {
-  let rows = [];
+  let rows = [], over = false;
   by("started").hidden = false;
   fill(by("first-reports"), make("p", {}, make("a", { href: `/streams/${stream}` }, "The stream’s public page")));
   by("started-said").textContent = "The plan is started. Its first reports appear here once readings come in.";
@@ -68,8 +84,8 @@ function watch(stream) {
         table(["time", "series", `value (${last.unit})`, "std"], [...rows].reverse().map((row) => [row.time, row.group, row.value, row.std]), { caption: "The newest reports, newest first", numbers: [2, 3], unbroken: [0] })),
       make("p", {}, make("a", { href: `/streams/${stream}` }, "The stream’s public page")));
     },
-    stopped: () => { by("started-said").textContent = "The stream has been stopped."; },
-    state: (state) => { by("started-live").dataset.state = state; by("started-live").querySelector("span").textContent = WORDS[state]; },
+    stopped: () => { over = true; by("started-said").textContent = "The stream has been stopped."; shown("stopped"); },
+    state: (state) => shown(over ? "stopped" : state),
   });
 }
 

@@ -1,0 +1,222 @@
+"""Answers: what everybody may be told: refusals, streams, reports, the promise, health."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from diurnal.show.web.models.shape import AFTER, NAME, STREAM, shown
+
+REFUSED = {
+    "code": "budget",
+    "message": "The cap would be passed.",
+    "hint": "Ask for less, or raise the cap.",
+    "request": "5f0c1e2d3b4a59687786958493a2b1c0",
+}
+
+
+class Refusal(BaseModel):
+    """Why something was refused."""
+
+    model_config = shown(REFUSED)
+
+    code: str = Field(description="The reason in a word, for programs.")
+    message: str = Field(description="The reason in a sentence.")
+    hint: str = Field(description="What to do about it.")
+    request: str = Field(description="The number of the request, as in the log and in X-Request-Id.")
+
+
+class Error(BaseModel):
+    """Everything that is refused has this shape."""
+
+    model_config = shown({"error": REFUSED})
+
+    error: Refusal = Field(description="What was refused, and why.")
+
+
+LISTED = {
+    "stream": STREAM,
+    "level": "strong",
+    "query": "mean",
+    "unit": "Wh",
+    "groups": ["all"],
+    "households": 226,
+    "minutes": 30,
+    "slots": 48,
+    "zone": "Australia/Sydney",
+    "anchor": "2022-07-01T00:00",
+    "first_step": 4368,
+    "last_step": 4415,
+    "first_time": "2022-09-30T00:00:00+10:00",
+    "last_time": "2022-09-30T23:30:00+10:00",
+    "running": True,
+    "end": None,
+    "epsilon": "1",
+    "cycle_epsilon": "1",
+}
+
+
+class StreamInfo(BaseModel):
+    """A stream: a plan that was started."""
+
+    model_config = shown(LISTED)
+
+    stream: str = Field(description=NAME)
+    level: Literal["pattern", "strong", "cycle"] = Field(description="What is protected: see /promise.")
+    query: str = Field(description="What is reported: mean, sum, share or histogram.")
+    unit: str = Field(description="What values are in.")
+    groups: list[str] = Field(description="What the rows of a step are called.")
+    households: int = Field(description="How many households it is about. Public: rosters are.")
+    minutes: int = Field(description="How long a step is.")
+    slots: int = Field(description="How many steps a cycle has.")
+    zone: str = Field(description="The time zone of its clock.")
+    anchor: str = Field(description="When step 0 begins, by the wall clock.")
+    first_step: int = Field(description="The first step it may report.")
+    last_step: int | None = Field(description="The latest step it has reported.")
+    first_time: str = Field(description="When its first step begins.")
+    last_time: str | None = Field(description="When the latest step that it has reported begins.")
+    running: bool = Field(description="Whether it goes on.")
+    end: int | None = Field(description="The step from which on it reports nothing.")
+    epsilon: str | None = Field(description="Never without the rest of the promise: see /promise.")
+    cycle_epsilon: str | None = Field(description="The same, for one cycle.")
+
+
+class Streams(BaseModel):
+    """All streams of the store."""
+
+    model_config = shown({"streams": [LISTED]})
+
+    streams: list[StreamInfo] = Field(description="In the order of their start.")
+
+
+PLAN = {
+    "diurnal_plan": 1,
+    "query": {"kind": "mean"},
+    "grid": {"slots": 48, "minutes": 30, "unit": "Wh", "zone": "Australia/Sydney", "anchor": "2022-07-01T00:00"},
+    "domain": [0, 8000],
+    "level": "strong",
+    "epsilon": "1",
+    "history": 91,
+    "variation_bound": 1000,
+    "grace": 0,
+}
+"""Less than a plan has; what it has not is as it is by itself."""
+
+
+class StreamDetail(StreamInfo):
+    """A stream with its plan."""
+
+    model_config = shown({**LISTED, "plan": PLAN})
+
+    plan: dict[str, Any] = Field(description="The plan, whole.")
+
+
+ROW = {
+    "step": 4368,
+    "time": "2022-09-30T00:00:00+10:00",
+    "group": "all",
+    "value": "412.3",
+    "unit": "Wh",
+    "std": "14.2",
+    "plan": STREAM,
+}
+
+
+class Row(BaseModel):
+    """A report: one released row. It never changes."""
+
+    model_config = shown(ROW)
+
+    step: int = Field(description="The number of the step.")
+    time: str = Field(description="When the step begins.")
+    group: str = Field(description="Whose value it is.")
+    value: str = Field(description="A decimal in text: a float would not be what was released.")
+    unit: str = Field(description="What the value is in.")
+    std: str = Field(description="The standard deviation of its noise.")
+    plan: str = Field(description=NAME)
+
+
+class Reports(BaseModel):
+    """A page of reports."""
+
+    model_config = shown({"stream": STREAM, "rows": [ROW], "next": "step-4369"})
+
+    stream: str = Field(description=NAME)
+    rows: list[Row] = Field(description="By step, then by group.")
+    next: str | None = Field(description=f"Give it as `cursor`. {AFTER}")
+
+
+PROMISED = {
+    "level": "strong",
+    "epsilon": "1",
+    "cycle_epsilon": "1",
+    "delta": None,
+    "zcdp": None,
+    "cycle_zcdp": None,
+    "history_epsilon": "0.333334",
+    "history_epsilon_at_horizon": "547.833334",
+    "horizon": 365,
+    "sentences": ["Two data sets are neighbours if one household's periodic component changes ..."],
+}
+
+
+LINES = f"""step,time,group,value,unit,std,plan
+4368,2022-09-30T00:00:00+10:00,all,412.3,Wh,14.2,{STREAM}
+"""
+
+EVENTS = f"""id: 17-5f0c2a91
+event: reports
+data: {{"stream": "{STREAM}", "rows": [{json.dumps(ROW)}]}}
+
+event: stopped
+data: {{"stream": "{STREAM}", "end": 4416}}
+
+"""
+
+
+class Numbers(BaseModel):
+    """The numbers of a promise, and its sentences."""
+
+    model_config = shown(PROMISED)
+
+    level: str = Field(description="pattern, strong or cycle.")
+    epsilon: str | None = Field(description="For a household's periodic component, for ever.")
+    cycle_epsilon: str | None = Field(description="For a household's variations in one cycle.")
+    delta: str | None = Field(description="Where noise is Gaussian.")
+    zcdp: str | None = Field(description="Of the periodic component, where noise is Gaussian.")
+    cycle_zcdp: str | None = Field(description="Of one cycle, where noise is Gaussian.")
+    history_epsilon: str | None = Field(description="For one cycle of the history, if nothing is clipped.")
+    history_epsilon_at_horizon: str | None = Field(description="The same, if it is so in every cycle.")
+    horizon: int | None = Field(description="Of how many cycles that is said.")
+    sentences: list[str] = Field(description="All of it in plain sentences, in the order one reads them.")
+
+
+class Promise(Numbers):
+    """What is promised: words and numbers together, and nothing of it alone."""
+
+    model_config = shown(
+        {
+            "stream": STREAM,
+            **PROMISED,
+            "neighbours": ["one household's variations change in any one reported cycle"],
+            "assumptions": ["All readings of both lie in the declared domain."],
+            "limits": ["k households that change together cost k times as much."],
+        }
+    )
+
+    stream: str = Field(description=NAME)
+    neighbours: list[str] = Field(
+        description="What may differ between two data sets that reports hardly tell apart."
+    )
+    assumptions: list[str] = Field(description="What the promise rests on.")
+    limits: list[str] = Field(description="What is not promised.")
+
+
+class Ready(BaseModel):
+    """Whether it can be asked."""
+
+    model_config = shown({"status": "ok"})
+
+    status: Literal["ok"] = Field(description="It is.")

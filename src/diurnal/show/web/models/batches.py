@@ -1,0 +1,70 @@
+"""Batches: readings as they are sent, and what became of them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from diurnal.show.web.models.shape import COUNTED, HEAD, NAME, STANDS, STREAM, Counts, shown
+
+
+class Reading(BaseModel):
+    """What one meter has read in one step."""
+
+    model_config = shown({"household": "17", "time": "2022-07-01T00:00", "value": "231"}, extra="forbid")
+
+    household: str = Field(description="Whose meter it is.")
+    time: str = Field(description="When the step begins, by the wall clock or with an offset.")
+    value: str | float = Field(description="A decimal, best in text.")
+
+
+class Readings(BaseModel):
+    """A batch of readings, as JSON."""
+
+    model_config = shown({"readings": [{"household": "17", "time": "2022-07-01T00:00", "value": "231"}]})
+
+    readings: list[Reading] = Field(description="In any order. Send all homes of a step together.")
+
+
+TAKEN_BY = {
+    "stream": STREAM,
+    "again": False,
+    "taken": 225,
+    "set_aside": {"held before": 1},
+    "reports": 1,
+}
+
+
+class TakenBy(BaseModel):
+    """What became of a batch in one stream."""
+
+    model_config = shown(TAKEN_BY)
+
+    stream: str = Field(description=NAME)
+    again: bool = Field(description="Whether this stream had taken the batch before.")
+    taken: int = Field(description="How many readings it has taken.")
+    set_aside: Counts = Field(description=COUNTED)
+    reports: int = Field(description="How many rows were released with it.")
+
+
+class Taken(BaseModel):
+    """What became of a batch."""
+
+    model_config = shown(
+        {
+            "key": "2022-09-30T00:00",
+            "again": False,
+            "rows": 227,
+            "kept": 226,
+            "set_aside": {"blank": 1},
+            "streams": [TAKEN_BY],
+            "head": HEAD,
+        }
+    )
+
+    key: str = Field(description="What it goes by.")
+    again: bool = Field(description="Whether all of it had been taken before; then nothing was done.")
+    rows: int = Field(description="How many rows were sent.")
+    kept: int = Field(description="How many of them are readings.")
+    set_aside: Counts = Field(description="How many are not, by reason: outside the domain, blank, ...")
+    streams: list[TakenBy] = Field(description="What became of it in each stream.")
+    head: str = Field(description=STANDS)

@@ -1,0 +1,196 @@
+"""Decisions: what the custodian asks for, starts and stops."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from diurnal.show.web.models.answers import PLAN, PROMISED, Numbers
+from diurnal.show.web.models.shape import HEAD, NAME, STANDS, STREAM, Decimal, shown
+
+
+class PlanQuestion(BaseModel):
+    """What a plan is asked for: as the flags of `diurnal plan`."""
+
+    model_config = shown({"epsilon": "1", "level": "strong", "period": "1d", "mean_reading": "400"}, extra="forbid")
+
+    epsilon: Decimal = Field(None, description="For a home's periodic component, for ever.")
+    target_error: Decimal = Field(None, description="Instead of epsilon: the least one with such an error.")
+    total_epsilon: Decimal = Field(None, description="Instead of epsilon: both of a strong plan, split at best.")
+    cycle_epsilon: Decimal = Field(None, description="For one home in one cycle; as epsilon unless given.")
+    level: Literal["strong", "pattern", "cycle"] = Field("strong", description="What is to be protected.")
+    query: Literal["mean", "sum", "share", "histogram"] = Field("mean", description="What is to be reported.")
+    above: int | None = Field(None, ge=-(10**9), le=10**9, description="For share: homes above it are counted.")
+    edges: str | None = Field(
+        None,
+        max_length=200,
+        pattern=r"^-?\d{1,9}(,-?\d{1,9}){0,15}$",
+        description="For histogram: 200,500,1000 makes four bins.",
+    )
+    groups: str | None = Field(None, max_length=64, description="The partition to report by, such as suburb.")
+    history: int = Field(91, ge=1, le=3660, description="How many whole cycles patterns are learned from.")
+    period: str | None = Field(
+        None, max_length=16, examples=["1d", "7d"], description="How long a cycle is; the panel's own unless given."
+    )
+    households: int | None = Field(None, ge=1, le=10**8, description="n; as many as the panel has unless given.")
+    statistic: Literal["mean", "base-load"] = Field(
+        "mean", description="What a home's profile is; base-load, in pattern mode only, hides less."
+    )
+    domain: tuple[int, int] | None = Field(
+        None, description="The least and the largest reading of a step; the panel's own unless given."
+    )
+    mean_reading: Decimal = Field(None, description="The PUBLIC mean of a reading, from statistics.")
+    free: bool = Field(True, description="In pattern mode: take a reference from the history's variations.")
+    body_radius: int | None = Field(
+        None, ge=1, le=10**9, description="How far a home's profile may be from the public one."
+    )
+    cycle_radius: int | None = Field(None, ge=1, le=10**9, description="How long a day's variations may be.")
+    variation_bound: int | None = Field(
+        None, ge=1, le=10**9, description="Instead of cycle_radius: clip variations to it slot by slot."
+    )
+    mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = Field(
+        "auto", description="The noise of the pattern; auto takes the one with the least error."
+    )
+    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis", "blocks"] = Field(
+        "auto", description="The noise of a cycle, in strong mode."
+    )
+    delta: str | None = Field(
+        None, pattern=r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$", description="For Gaussian noise: 1e-6."
+    )
+    grace: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        description="How many steps to wait for late readings. With 0 a step is reported with the first batch that "
+        "has readings of it.",
+    )
+    minimum_group: int = Field(15, ge=1, le=10**6, description="The least homes a published sum may be of.")
+
+
+PREDICTED = {
+    "name": "basis+basis",
+    "promise": "epsilon 1 for the periodic component, 1 for any one cycle",
+    "std": 11.4,
+    "bias": 9.6,
+    "error": 14.9,
+    "error_of_totals": {"day": 434.1, "month": 11555.3, "year": 139987.9},
+    "error_of_peak": 15.2,
+    "relative_to_laplace": 0.14,
+    "note": "",
+}
+
+
+class Predicted(BaseModel):
+    """How good the reports of one way would be."""
+
+    model_config = shown(PREDICTED, extra="allow")
+
+    name: str = Field(description="The way: the mechanisms of pattern and cycle.")
+    promise: str = Field(description="What it promises, in words.")
+    std: float = Field(description="The standard deviation of a report's noise.")
+    bias: float | None = Field(description="What is dropped; null where nothing public tells.")
+    error: float = Field(description="Noise and known bias of a report together.")
+    error_of_totals: dict[str, float] = Field(description="The same, of the total of a day, a month, a year.")
+    error_of_peak: float = Field(description="The same, at the peak.")
+    relative_to_laplace: float | None = Field(description="The noise over that of Laplace noise in its place.")
+    note: str = Field(description="What to know when comparing.")
+
+
+class Proposed(BaseModel):
+    """What would be promised, and how good reports would be, before anything is spent."""
+
+    model_config = shown(
+        {
+            "plan": STREAM,
+            "document": PLAN,
+            "chosen": "basis+basis",
+            "epsilon": "1",
+            "cycle_epsilon": "1",
+            "level": "strong",
+            "unit": "Wh",
+            "n_households": 226,
+            "mechanisms": [PREDICTED],
+            "without_data": {**PREDICTED, "name": "nothing at all", "relative_to_laplace": None},
+            "unspent": None,
+            "split": [{**PREDICTED, "name": "split Laplace", "relative_to_laplace": None}],
+            "warnings": [],
+            "promise": PROMISED,
+            "sentences": ["Reported is the mean over its roster, every 30 minutes, without end."],
+        },
+        extra="allow",
+    )
+
+    plan: str = Field(description="The plan's hash.")
+    document: dict[str, Any] = Field(description="The plan itself, for /v1/custodian/start.")
+    chosen: str = Field(description="The name of its mechanisms, one of `mechanisms`.")
+    epsilon: str = Field(description="For a home's periodic component, for ever.")
+    cycle_epsilon: str | None = Field(description="For one home in one cycle.")
+    level: str = Field(description="What would be protected.")
+    unit: str = Field(description="What errors are in.")
+    n_households: int = Field(description="How many homes the smallest group has: errors are its.")
+    mechanisms: list[Predicted] = Field(description="Every mechanism it could use, the least error first.")
+    without_data: Predicted = Field(description="Nothing at all: a public profile as the report.")
+    unspent: Predicted | None = Field(description="In pattern mode: a public profile with the exact variations.")
+    split: list[Predicted] = Field(description="A budget split over all reports, and nothing left after them.")
+    warnings: list[str] = Field(description="What to think about before starting it.")
+    promise: Numbers = Field(description="What would be promised.")
+    sentences: list[str] = Field(description="The plan in plain sentences.")
+
+
+class StartQuestion(BaseModel):
+    """A plan to be started."""
+
+    model_config = shown(
+        {"plan": PLAN, "acknowledge": "e310c762fb620205-59604850b28ac0d4", "skip": 0}, extra="forbid"
+    )
+
+    plan: dict[str, Any] = Field(description="A plan, as /v1/custodian/plan gives it in `document`.")
+    acknowledge: str | None = Field(None, max_length=128, description="The digest of the verdict that was read.")
+    skip: int = Field(0, ge=0, le=100_000, description="How many cycles of the panel come before the history.")
+    confirm: str | None = Field(None, max_length=200, description="What /v1/custodian/explain says is to be typed.")
+
+
+class Meaning(BaseModel):
+    """What starting a plan would mean."""
+
+    model_config = shown(
+        {
+            "stream": STREAM,
+            "sentences": ["It would spend 1 of 2 for the pattern, and 1 of 2 for one cycle."],
+            "confirm": "spend 1 for ever and 1 a cycle on 3a1b3149",
+        }
+    )
+
+    stream: str = Field(description="The name that the stream would have: the plan's hash with this roster.")
+    sentences: list[str] = Field(description="In plain sentences.")
+    confirm: str = Field(description="What must be typed to start it.")
+
+
+class Started(BaseModel):
+    """A stream that runs."""
+
+    model_config = shown({"stream": STREAM, "sentences": ["It has spent 1 of 2 for the pattern."], "head": HEAD})
+
+    stream: str = Field(description=NAME)
+    sentences: list[str] = Field(description="What was done, in plain sentences.")
+    head: str = Field(description=STANDS)
+
+
+class StopQuestion(BaseModel):
+    """A stream to be stopped."""
+
+    model_config = shown({"confirm": STREAM[:8]}, extra="forbid")
+
+    confirm: str | None = Field(None, max_length=64, description="The first eight letters of the stream's name.")
+
+
+class Stopped(BaseModel):
+    """A stream that reports nothing from a step on."""
+
+    model_config = shown({"stream": STREAM, "end": 4416, "time": "2022-10-01T00:00:00+10:00", "head": HEAD})
+
+    stream: str = Field(description=NAME)
+    end: int = Field(description="The step from which on it reports nothing.")
+    time: str = Field(description="When that step begins.")
+    head: str = Field(description=STANDS)

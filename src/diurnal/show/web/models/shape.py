@@ -1,0 +1,53 @@
+"""Shape: what all models have in common: kinds of fields, names for examples, and how an example is told."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+Decimal = Annotated[str | None, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")]
+"""A decimal in text, so that nothing is lost in a float."""
+
+Counts = dict[str, int]
+"""How many were set aside, by reason."""
+
+PLACE = "#/components/schemas/{model}"
+"""Where the description has a model."""
+
+STREAM = "3a1b3149bb7fe87d60ac2e3819c5f46c1334df1fd2bcf7e36636ec382efb9fb0"
+HEAD = "add74c6a:4:e2f99e9296f4655a68ada77389ebc5cf:55:1:1:0:s"
+
+AFTER = "The next page's; null after the last."
+STANDS = "Where the ledger stands: keep it. It fences a restored backup."
+NAME = "The stream's name: the plan's hash."
+COUNTED = (
+    'What was set aside, by reason: late, outside the domain, held before, ... Names that begin with "steps" count '
+    "steps, all others readings."
+)
+
+
+def shown(example: dict[str, Any], *, extra: Literal["allow", "forbid", "ignore"] = "ignore") -> ConfigDict:
+    """What a model is told so that its description has an example; and whether it has other fields besides."""
+    return ConfigDict(json_schema_extra={"examples": [example]}, extra=extra)
+
+
+BYTES = {"type": "string", "format": "binary"}
+"""The shape of what is no text."""
+
+
+def text_of(media: str, example: str) -> dict[str, Any]:
+    """A body that is text, by its kind."""
+    return {media: {"schema": {"type": "string"}, "example": example}}
+
+
+METRICS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Metrics, as Prometheus reads them.",
+        "content": text_of(
+            "text/plain",
+            "# HELP diurnal_streams Streams, by whether they run.\n# TYPE diurnal_streams gauge\n"
+            'diurnal_streams{state="running"} 1.0\n',
+        ),
+    }
+}

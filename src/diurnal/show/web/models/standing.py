@@ -1,0 +1,213 @@
+"""Standing: how the store, its streams, its budget and its panel stand. For the custodian."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from diurnal.show.web.models.shape import AFTER, COUNTED, HEAD, NAME, STANDS, STREAM, Counts, shown
+
+EVENT = {
+    "number": 4,
+    "time": "2022-09-30T01:00:00+00:00",
+    "kind": "reported",
+    "content": {"plan": 1, "rows": 1, "steps": [[4368, 4368]]},
+    "hash": "e2f99e9296f4655a68ada77389ebc5cf78a9ff6cdf1dd0e37bbdb352c9171dc8",
+}
+
+
+class Event(BaseModel):
+    """Something that was decided."""
+
+    model_config = shown(EVENT)
+
+    number: int = Field(description="Its place in the ledger.")
+    time: str = Field(description="When it was written.")
+    kind: str = Field(description="What it is: created, settled, started, reported, stopped, ...")
+    content: dict[str, Any] = Field(description="What was decided; each kind has its own fields.")
+    hash: str = Field(description="A digest of it and of the hash before.")
+
+
+class Ledger(BaseModel):
+    """Some of what was ever decided."""
+
+    model_config = shown({"events": [EVENT], "next": None})
+
+    events: list[Event] = Field(description="In order.")
+    next: int | None = Field(description=f"Give it as `after`. {AFTER}")
+
+
+class Of(BaseModel):
+    """What is spent of a cap, by the most charged household."""
+
+    model_config = shown({"spent": "1", "allowed": "2"})
+
+    spent: str = Field(description="By the most charged household.")
+    allowed: str = Field(description="The cap.")
+
+
+class Spent(Of):
+    """What is spent of a cap, and what is left."""
+
+    model_config = shown({"spent": "1", "allowed": "2", "remaining": "1"})
+
+    remaining: str = Field(description="What is left of it.")
+
+
+class BudgetLeft(BaseModel):
+    """What is spent, by the most charged household."""
+
+    model_config = shown(
+        {
+            "pattern": {"spent": "1", "allowed": "2", "remaining": "1"},
+            "strong": {"spent": "1", "allowed": "2", "remaining": "1"},
+            "head": HEAD,
+        }
+    )
+
+    pattern: Spent = Field(description="Of the cap for periodic components, for ever.")
+    strong: Spent = Field(description="Of the cap for one cycle.")
+    head: str = Field(description=STANDS)
+
+
+STANDING = {
+    "plan": STREAM,
+    "level": "strong",
+    "households": 226,
+    "groups": 1,
+    "first_step": 4368,
+    "last_step": 4415,
+    "last_time": "2022-09-30T23:30:00+10:00",
+    "end": None,
+    "open_steps": 0,
+    "acknowledged": "e310c762fb620205-59604850b28ac0d4",
+    "counts": {"outside the domain": 2},
+}
+
+
+class StreamStanding(BaseModel):
+    """How one stream stands."""
+
+    model_config = shown(STANDING, extra="allow")
+
+    plan: str = Field(description=NAME)
+    level: str = Field(description="What it protects.")
+    households: int = Field(description="How many households it uses.")
+    groups: int = Field(description="How many groups it reports.")
+    first_step: int = Field(description="The first step it may report.")
+    last_step: int | None = Field(description="The latest step it has reported.")
+    last_time: str | None = Field(description="When that began.")
+    end: int | None = Field(description="The step from which on it reports nothing.")
+    open_steps: int = Field(description="How many steps are held, and not reported yet.")
+    acknowledged: str | None = Field(description="The digest of the verdict that was read when it was started.")
+    counts: Counts = Field(description=COUNTED)
+
+
+class Counted(RootModel[Counts]):
+    """What a stream has set aside, by reason. Names that begin with "steps" count steps, all others readings."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"outside the domain": 2, "steps published before": 1}]}
+    )
+
+
+class Standing(BaseModel):
+    """How a store stands."""
+
+    model_config = shown(
+        {
+            "head": HEAD,
+            "pattern": {"spent": "1", "allowed": "2"},
+            "strong": {"spent": "1", "allowed": "2"},
+            "streams": [STANDING],
+        },
+        extra="allow",
+    )
+
+    head: str = Field(description=STANDS)
+    pattern: Of = Field(description="Of the cap for periodic components, for ever.")
+    strong: Of = Field(description="Of the cap for one cycle.")
+    streams: list[StreamStanding] = Field(description="In the order of their start.")
+
+
+MOVED = {
+    "group": "all",
+    "against": "its first 28 reported cycles",
+    "unit": "Wh",
+    "level": 412.3,
+    "window": 28,
+    "threshold": 0.3,
+    "alarm": False,
+    "since": None,
+    "cycles": [146, 147],
+    "moves": [11.2, 10.9],
+    "chance": [1.4, 1.3],
+}
+
+
+class Moved(BaseModel):
+    """How far the pattern of one group has moved, window after window."""
+
+    model_config = shown(MOVED, extra="allow")
+
+    group: str = Field(description="Whose reports these are.")
+    against: str = Field(description="What they are held against.")
+    unit: str = Field(description="What a move is in.")
+    level: float | None = Field(description="The mean of the pattern; null where noise hides it.")
+    window: int = Field(description="How many cycles a window has.")
+    threshold: float = Field(description="From which move on there is an alarm, as a share of the level.")
+    alarm: bool = Field(description="Whether it has moved, by the latest window.")
+    since: str | None = Field(description="Since when there is an alarm.")
+    cycles: list[int] = Field(description="The last cycle of each window.")
+    moves: list[float] = Field(description="How far each window lies from the pattern, without what chance gives.")
+    chance: list[float] = Field(description="How many times what chance alone gives, in squares.")
+
+
+class Drift(BaseModel):
+    """How far patterns have moved."""
+
+    model_config = shown({"groups": {"all": MOVED}})
+
+    groups: dict[str, Moved] = Field(description="By group.")
+
+
+class Homes(BaseModel):
+    """How large the panel is."""
+
+    model_config = shown(
+        {
+            "households": 226,
+            "cycles": 182,
+            "minutes": 30,
+            "slots": 48,
+            "unit": "Wh",
+            "domain": [0, 8000],
+            "partitions": {"suburb": 18},
+        }
+    )
+
+    households: int = Field(description="How many homes it has.")
+    cycles: int = Field(description="How many cycles of its own period it has.")
+    minutes: int = Field(description="How long a step is.")
+    slots: int = Field(description="How many steps a cycle has.")
+    unit: str = Field(description="What readings are in.")
+    domain: tuple[int, int] | None = Field(description="What a meter can read in a step.")
+    partitions: dict[str, int] = Field(description="How many homes the smallest group of each has.")
+
+
+class Told(BaseModel):
+    """The last that was decided, in words."""
+
+    model_config = shown({"lines": [["1", "2022-09-30 01:00 UTC", "The store was made.", ""]]})
+
+    lines: list[list[str]] = Field(description="Number, time, words, spent; reports in a row are one line.")
+
+
+class Lately(BaseModel):
+    """When a batch last had reports released, and when a stream ended."""
+
+    model_config = shown({"streams": {STREAM: "2022-09-30T01:00:00+00:00"}, "ends": {}})
+
+    streams: dict[str, str | None] = Field(description="By stream, by the service's clock; null before the first.")
+    ends: dict[str, str] = Field(description="Of each that was stopped, from when on it reports nothing.")
