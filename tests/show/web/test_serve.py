@@ -29,11 +29,12 @@ def test_in_clear_text_it_is_not_reached_from_elsewhere(city, host):
 
 
 def test_other_doors_that_are_refused():
-    """A certificate without its key, and several writers to one file."""
-    for door in (Door(certificate="a"), Door(key="b"), Door(workers=2)):
+    """A certificate without its key, several writers to one file, and a proxy that is no address."""
+    for door in (Door(certificate="a"), Door(key="b"), Door(workers=2), Door(proxy="nonsense")):
         with pytest.raises(InputError):
             door.check("city.db")
     Door(workers=2).check("postgresql+psycopg://host/name")
+    Door(host="0.0.0.0", proxy="127.0.0.1, 172.16.0.0/12,::1").check("city.db")
     assert all(is_own(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
 
 

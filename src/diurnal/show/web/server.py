@@ -68,6 +68,10 @@ class Door:
                 f"{self.host} can be reached from elsewhere, and tokens would go there in clear text.",
                 hint="Give --tls-cert and --tls-key; or --behind-proxy with the address of a proxy that has TLS.",
             )
+        if self.proxy is not None and not all(map(is_network, self.proxy.split(","))):
+            raise InputError(
+                "Expected --behind-proxy as addresses or networks, with commas between.", hint="127.0.0.1"
+            )
         if self.workers > 1 and "://" not in store:
             raise InputError("A SQLite file has one writer.", hint="Take --workers 1, or PostgreSQL.")
 
@@ -83,6 +87,15 @@ def is_own(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_network(words: str) -> bool:
+    """Whether words are an address, or a network of addresses."""
+    try:
+        ipaddress.ip_network(words.strip(), strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
