@@ -12,10 +12,15 @@ cycles have nothing in common, nor have the two blocks then, exactly.
 
 from __future__ import annotations
 
+import fcntl
+import importlib
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -164,20 +169,35 @@ class _Blocks:
         self.centred = cache(lambda cycle: _centred(block(cycle)))
 
 
+@cache
+def _dcor() -> Any:
+    """The library, imported by one process at a time.
+
+    The first one compiles it and keeps that in files for all others; who reads these while they are written crashes.
+    """
+    spec = importlib.util.find_spec("dcor")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = os.open(Path(spec.origin).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return importlib.import_module("dcor")
+    finally:
+        os.close(folder)
+
+
 def _centred(block: Floats) -> Floats:
-    import dcor
     from scipy.spatial.distance import pdist, squareform
 
-    found: Floats = dcor.u_centered(squareform(pdist(block)))
+    found: Floats = _dcor().u_centered(squareform(pdist(block)))
     return found
 
 
 def _p_value(left: Floats, right: Floats) -> float:
     """The t-test of distance correlation, for many dimensions (Székely and Rizzo, 2013)."""
-    import dcor
     from scipy.stats import t
 
-    n = len(left)
+    dcor, n = _dcor(), len(left)
     scale = dcor.u_product(left, left) * dcor.u_product(right, right)
     if scale <= 0:
         return 1.0
