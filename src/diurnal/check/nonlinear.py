@@ -173,7 +173,7 @@ class _Blocks:
 def _dcor() -> Any:
     """The library, imported by one process at a time.
 
-    The first one compiles it and keeps that in files for all others; who reads these while they are written crashes.
+    The first one compiles it and keeps that in files for all others; who reads half-written ones crashes.
     """
     spec = importlib.util.find_spec("dcor")
     assert spec is not None
