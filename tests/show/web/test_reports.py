@@ -86,6 +86,18 @@ def test_a_range_is_by_step_or_by_time(asked, url):
     assert client.get(url, params={"start": "2022-13-45"}).status_code == 422
 
 
+def test_a_step_by_itself(asked, url):
+    """One step is the range of that step; with a range beside it, it is refused."""
+    client = asked()
+    one = client.get(url, params={"step": 30}).json()
+    assert one["rows"] == client.get(url, params={"start": 30, "stop": 31}).json()["rows"]
+    assert {row["step"] for row in one["rows"]} == {30}
+    assert client.get(url, params={"step": 10**9}).json()["rows"] == []
+    for other in ("start", "stop"):
+        refused = client.get(url, params={"step": 30, other: 31})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "range")
+
+
 def test_a_group_by_itself(asked, city):
     """Of a plan with groups and bins, one group's rows or one series' can be had; another is 404."""
     curator = dn.Curator.open(city[0] / "other.db", dn.Budget(pattern="9", strong="9"))

@@ -1,6 +1,8 @@
 """The description that programs read: whole, with examples, and true."""
 
 import json
+import random
+import string
 import subprocess
 import sys
 
@@ -187,3 +189,20 @@ def test_whatever_the_description_allows_breaks_nothing(tmp_path):
     assert len(answered) > 150
     assert not [line for line in answered if line["status"] >= 500]
     assert not [line for line in log if line["event"] == "failed"]
+
+
+def test_whatever_is_asked_of_events_breaks_nothing(tmp_path):
+    """Events, which have no end, are asked for with any id and place: what begins or is refused never fails."""
+    stream = services.found_city(tmp_path)
+    rng, letters, answers = random.Random(1), string.printable[:94], set()
+    with services.running(tmp_path, "--rate", 0) as process, process.http() as client:
+        for number in range(150):
+            word = "".join(rng.choices("0123456789abcdef-." if number % 2 else letters, k=rng.randrange(1, 32)))
+            for said in ({"headers": {"Last-Event-ID": word}}, {"params": {"after": word}}):
+                with client.stream("GET", f"/v1/streams/{stream}/events", **said) as answer:
+                    answers.add(answer.status_code)
+        for known in ("0", "1-00000000", "999999999999-ffffffff.999999999999"):
+            with client.stream("GET", f"/v1/streams/{stream}/events", params={"after": known}) as answer:
+                answers.add(answer.status_code)
+    assert answers == {200, 422}
+    assert '"failed"' not in process.log.read_text()

@@ -50,7 +50,7 @@ async def check(
     """
     service = service_of(request)
     verdicts: dict[Any, Verdict] = request.app.state.verdicts
-    panel = await service.think(lambda: _panel(service, period))
+    panel = await service.think(lambda: panel_of(service, period))
     about = (period, *_stamp(service))
     if about not in verdicts:
         found = await service.think(lambda: checked(panel))
@@ -90,7 +90,7 @@ def _proposed(service: Service, question: decisions.PlanQuestion) -> Proposal:
     given = question.model_dump(exclude={"period", "households"})
     asked = Asked(**given)
     asked.check()
-    homes = _panel(service, question.period)
+    homes = panel_of(service, question.period)
     shape: Shape | Panel = homes
     if question.households is not None:
         shape = replace(homes.shape, group_sizes=(question.households,))
@@ -152,7 +152,7 @@ def _wanted(service: Service, question: decisions.StartQuestion) -> tuple[Plan, 
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise PlanError("This is no plan.", hint="POST /v1/custodian/plan gives one in `document`.") from None
-    panel = _panel(service, None).with_period(wanted.grid.slots)
+    panel = panel_of(service, None).with_period(wanted.grid.slots)
     history = panel.after(question.skip).first(wanted.history)
     # With the name that the stream will have.
     return bound_to(wanted, history), history
@@ -239,7 +239,13 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.all_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _panel(service: Service, period: str | None) -> Panel:
+def panel_of(service: Service, period: str | None = None) -> Panel:
+    """The panel that the service was told of, with cycles of another period if one is given.
+
+    Raises:
+        ProblemError: It was told of none.
+        PlanError: The cycle is longer than is looked at here.
+    """
     path = service.settings.panel
     if path is None:
         raise ProblemError(

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from diurnal.private import private
-from diurnal.readings.kept import open_panel
 from diurnal.show.page.ledger import lines
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
+from diurnal.show.web.custodian import panel_of
 from diurnal.show.web.models import standing
-from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.public import service_of
 
 router = APIRouter(
@@ -23,12 +22,7 @@ router = APIRouter(
 async def homes(request: Request) -> dict[str, Any]:
     """Of the panel that the service was told of: what a plan is asked with."""
     service = service_of(request)
-    path = service.settings.panel
-    if path is None:
-        raise ProblemError(
-            409, "panel", "The service was not told of a panel.", "Start it with --panel homes.parquet."
-        )
-    panel = await service.think(lambda: open_panel(path))
+    panel = await service.think(lambda: panel_of(service))
     return {
         "households": panel.n_households,
         "cycles": panel.n_cycles,

@@ -106,6 +106,9 @@ async def reports(
     stream: StreamName,
     start: Edge = None,
     stop: Edge = None,
+    step: Annotated[
+        int | None, Query(ge=0, le=10**12, description="One step only, without start and stop.")
+    ] = None,
     group: Annotated[str | None, Query(max_length=200, description="One group's rows only.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000_000, description="The most rows of a page.")] = 10_000,
     cursor: Annotated[
@@ -121,6 +124,12 @@ async def reports(
     """The rows of steps, from one up to, not including, another. A row that was released never changes."""
     service = service_of(request)
     found = service.hub.stream(stream)
+    if step is not None:
+        if start is not None or stop is not None:
+            raise ProblemError(
+                422, "range", "A step and a range exclude each other.", "Give step, or start and stop."
+            )
+        start, stop = str(step), str(step + 1)
     first = _step(start, found.plan.grid, found.first_step)
     asked = Asked(
         stream=found.key,
