@@ -98,17 +98,18 @@ BUSY = {"error": {"code": "busy", "message": "Not now.", "hint": "Later.", "requ
 
 
 def test_it_tries_again_as_it_is_told():
-    """429 and 503 are tried again after as long as the service says; a broken connection after ever longer."""
+    """What means "not now" is tried again, as late as it says; a broken connection after ever longer pauses."""
     pauses = []
     told = [(503, {"Retry-After": "7"}, BUSY), (429, {"Retry-After": "3"}, BUSY)]
+    told += [(502, {"Retry-After": "2"}, {}), (504, {"Retry-After": "1"}, {})]
     broken = [(None, {}, {})] * 3
     with (
         answering(*told, *broken, (200, {}, {"streams": []})) as (url, _),
         Client(url, wait=pauses.append, patience=100) as client,
     ):
         assert client.streams() == []
-    assert pauses[:2] == [7.0, 3.0]
-    assert 0.4 <= pauses[2] <= 0.8 <= pauses[3] * 1.0001 <= 1.6 <= pauses[4] * 1.0001 <= 3.2
+    assert pauses[:4] == [7.0, 3.0, 2.0, 1.0]
+    assert 1.6 <= pauses[4] <= 3.2 <= pauses[5] * 1.0001 <= 6.4 <= pauses[6] * 1.0001 <= 12.8
 
 
 def test_a_batch_that_is_tried_again_has_the_same_key():
