@@ -21,7 +21,7 @@ demo: $(VENV)/core
 	$(BIN)/diurnal demo
 
 test: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .
@@ -66,6 +66,6 @@ $(VENV)/core: requirements/core.txt pyproject.toml
 		--editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/core requirements/dev.txt requirements/web.txt
+$(VENV)/dev: $(VENV)/core requirements/dev.txt requirements/web.txt requirements/spark.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
 	@touch $@

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import diurnal as dn
 from diurnal import Panel
+from diurnal.errors import InputError
 from diurnal.promise import noise
 
 settings.register_profile(
@@ -113,3 +114,18 @@ def opens(request, on):
 def lasting(request, on):
     """Opens a curator on a store of every kind that lasts."""
     return functools.partial(on, request.param)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """The one Spark session of the suite, on a cluster that retries and speculates; skips where there is none."""
+    pytest.importorskip("pyspark", reason="needs Spark: pip install 'diurnal[spark]'")
+    import sparks
+
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            session = sparks.cluster_session(tmp_path_factory.mktemp("spark"), patch)
+        except InputError as error:
+            pytest.skip(f"needs Spark and Java: {error.message}")
+        yield session
+        session.stop()

@@ -20,9 +20,8 @@ import numpy as np
 from diurnal.check.cycles import KEEP, Cycles, count
 from diurnal.exact import Number
 from diurnal.private import Private
-from diurnal.readings import kernels
+from diurnal.readings import engines, kernels
 from diurnal.readings.data import Floats, Integers
-from diurnal.readings.engines import local
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 
@@ -162,4 +161,4 @@ def gram(panel: Panel, cycles: Cycles) -> tuple[Integers, Integers]:
     def kernel(block: Panel) -> tuple[Integers, Integers]:
         return kernels.gram(block.readings[:rows], block.present[:rows], slots=slots, cycles=numbers)
 
-    return local.fold(kernel, panel, kernels.add_grams, label="Correlating cycles")
+    return engines.fold(kernel, panel, kernels.add_grams, label="Correlating cycles")

@@ -10,9 +10,8 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.exact import Number, fraction
 from diurnal.private import Private
-from diurnal.readings import kernels
+from diurnal.readings import engines, kernels
 from diurnal.readings.data import Floats, Integers, Marks
-from diurnal.readings.engines import local
 from diurnal.readings.panel import Panel
 
 KEEP = Fraction(9, 10)
@@ -91,7 +90,7 @@ def count(panel: Panel, keep: Number = KEEP) -> Cycles:
             f"Not testable: {n_cycles:,} cycles are too many to compare each with each; {MOST:,} at most.",
             hint="Take a longer period, or a stretch of the panel: panel.first(...).",
         )
-    present, silent = local.fold(
+    present, silent = engines.fold(
         _presence, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Counting readings"
     )
     there = present[: n_cycles * slots].reshape(n_cycles, slots).sum(axis=1)
@@ -138,7 +137,7 @@ def moves(panel: Panel, cycles: Cycles) -> tuple[Floats, Marks]:
 
 def means(panel: Panel) -> Floats:
     """The mean of the readings at each step, NaN where there is none."""
-    total, present = local.fold(_totals, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Adding up")
+    total, present = engines.fold(_totals, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Adding up")
     mean: Floats = np.where(present > 0, total / np.maximum(present, 1), np.nan)
     return mean
 
@@ -150,5 +149,5 @@ def _totals(block: Panel) -> tuple[Integers, Integers]:
 def sample(panel: Panel, most: int, rng: np.random.Generator) -> Panel:
     """Some households of a panel, drawn without replacement; all of them if there are no more."""
     if panel.n_households <= most:
-        return panel
-    return panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False)))
+        return engines.at_hand(panel)
+    return engines.at_hand(panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False))))

@@ -23,14 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.errors import DiurnalError, ReadingsError
+from diurnal.errors import ReadingsError
 from diurnal.exact import instance
 from diurnal.private import Private
 from diurnal.readings import quality
 from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
-from diurnal.readings.formats import FORMATS, format_of, named
-from diurnal.readings.formats.base import MICRO, Aside, Format, Rows
+from diurnal.readings.engines.spark import making
+from diurnal.readings.engines.spark.frame import SparkFrame
+from diurnal.readings.formats import format_of, named, rows_of
+from diurnal.readings.formats.base import MICRO, Format
 from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer, keeping, open_panel
 from diurnal.readings.options import Options
@@ -72,7 +74,7 @@ def read(
 
     Args:
         source: A file, a folder, a glob, a list of those; any frame with an Arrow stream (pandas, Polars,
-            PyArrow, DuckDB); or, with `database`, a SQL query.
+            PyArrow, DuckDB); a Spark frame; or, with `database`, a SQL query.
         format: ausgrid, umass, long, wide, nem12, greenbutton, or a `Format` of your own; recognised unless given.
         database: The address of a database, such as sqlite:///meters.db or postgresql+psycopg://host/name.
         **options: What the format takes, such as unit="Wh", minutes=15, label="end", zone="Europe/Paris",
@@ -153,7 +155,8 @@ def panel(
         tenancies: A file with the columns household and from, or a mapping: when tenants changed.
         like: The grid of a stream that these are more readings for: period, interval, unit, zone and the count of
             steps are its own, and the panel begins with the first row.
-        out: A Parquet file to keep the panel in, readable by any tool; in memory unless given.
+        out: A Parquet file to keep the panel in, readable by any tool; in memory unless given. For a Spark frame a
+            folder wherever Spark can write, in which the panel lies.
 
     Returns:
         The panel, with what was kept and set aside in `panel.quality`.
@@ -162,8 +165,9 @@ def panel(
         ReadingsError: Something cannot be read as readings; nothing was written.
     """
     given = readings if isinstance(readings, Readings) else read(readings)
+    is_far = isinstance(given.parts[0], SparkFrame)
     if like is not None:
-        if out is not None:
+        if out is not None and not is_far:
             raise ReadingsError("A panel with like= stays in memory.", hint="Leave out=... away.")
         period, interval, unit, zone = like.slots, like.minutes, like.unit, like.zone
     if getattr(given.format, "channel", None) == "net" and domain is None:
@@ -187,12 +191,17 @@ def panel(
         groups=groups,
         tenancies=tenancies,
     )
+    if is_far:
+        if len(given.parts) > 1:
+            raise ReadingsError("A Spark frame is imported on its own.", hint="Give one frame: one.union(other).")
+        made = making.sort(given, options, out)
+        return made if like is None else made.on_grid(like)
     target = None if out is None else _target(out)
     folder = None if target is None else target.parent
     try:
         with closing(Stage(folder, given.format)) as stage:
             _fill(stage, given)
-            job = _Import.of(given, options, stage)
+            job = Import.of(given, options, stage, len(stage))
             if target is None:
                 made = job.in_memory()
                 return made if like is None else made.on_grid(like)
@@ -209,7 +218,7 @@ def panel(
 def _fill(stage: Stage, given: Readings) -> None:
     with Progress("Reading rows") as bar:
         for part in given.parts:
-            for rows in _read(given.format, part):
+            for rows in rows_of(given.format, part):
                 before = len(stage)
                 stage.add(part, rows)
                 bar.advance(len(stage) - before)
@@ -218,34 +227,14 @@ def _fill(stage: Stage, given: Readings) -> None:
         raise given.parts[0].error("It has no rows.", hint="Check that it is the right file.")
 
 
-def _read(format_: Format, part: Part) -> Iterator[Rows | Aside]:
-    """What a format reads; a format of somebody's own may fail in ways of its own."""
-    rows, failure = format_.read(part), None
-    while failure is None:
-        try:
-            given = next(rows, None)
-        except Exception as cause:
-            if isinstance(cause, (DiurnalError, OSError, MemoryError)) or type(format_) in FORMATS.values():
-                raise
-            failure = type(cause).__name__
-        else:
-            if given is None:
-                return
-            yield given
-    # Not from what failed: its message may show what it could not read.
-    raise part.error(
-        f"The reader of the format {format_.name} failed ({failure}).",
-        hint="See where: list(format.read(part)) with dn.read(...).parts.",
-    )
-
-
 @dataclass(repr=False)
-class _Import:
+class Import:
     """An import whose rows are staged, so that roster, grid and rules are known."""
 
     given: Readings
     options: Options
     stage: Stage
+    n_rows: int
     placing: Placing
     rules: Rules
     panel: Panel
@@ -255,11 +244,18 @@ class _Import:
     tally: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, given: Readings, options: Options, stage: Stage) -> _Import:
-        """Find out who is there, when the panel begins and ends, and by which rules rows become readings."""
+    def of(cls, given: Readings, options: Options, stage: Stage, n_rows: int) -> Import:
+        """Find out who is there, when the panel begins and ends, and by which rules rows become readings.
+
+        Args:
+            given: The source.
+            options: What the user said.
+            stage: Its rows; or, if these are elsewhere, one row at least for every meter and time.
+            n_rows: How many rows there are.
+        """
         placing = Placing.of(stage, options)
         rules = _rules(stage, options, placing)
-        _check_size(len(placing.roster.households), rules.steps, len(stage))
+        _check_size(len(placing.roster.households), rules.steps, n_rows)
         nobody = np.zeros((0, len(placing.roster.households)), dtype=np.int64)
         anchor = EPOCH + timedelta(seconds=placing.anchor)
         panel = Panel(
@@ -276,7 +272,7 @@ class _Import:
             calendar=frozenset(np.flatnonzero(rules.closed).tolist()),
             domain=options.domain,
         )
-        return cls(given, options, stage, placing, rules, panel)
+        return cls(given, options, stage, n_rows, placing, rules, panel)
 
     def in_memory(self) -> Panel:
         """The panel in memory."""
@@ -285,14 +281,14 @@ class _Import:
         for first, block in self._blocks(None):
             place = slice(first, first + len(block.readings))
             readings[:, place], present[:, place] = block.readings.T, block.present.T
-        return replace(self.panel, data=Arrays(readings, present), quality=self._quality())
+        return replace(self.panel, data=Arrays(readings, present), quality=self.quality())
 
     def into_file(self, path: Path) -> None:
         """The panel as a file."""
         with Writer(path, self.panel, self.rules.steps) as writer:
             for first, block in self._blocks(path.parent):
                 writer.write(first, block.readings, block.present)
-            writer.finish(self._quality(), source=_source(self.given, self.stage))
+            writer.finish(self.quality(), source=_source(self.given, self.stage))
 
     def _blocks(self, folder: Path | None) -> Iterator[tuple[int, Resampled]]:
         """The readings of the roster, some households at a time."""
@@ -308,6 +304,10 @@ class _Import:
                 f"{' and '.join(self._duplicates(cause))}: Two values for one meter and time.",
                 hint="Correct the source, or say on_duplicate='first' or 'last'.",
             ) from None
+        self.check_some()
+
+    def check_some(self) -> None:
+        """Refuse a panel without any reading."""
         if not self.tally["readings"]:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
             raise self.given.parts[0].error(
@@ -321,12 +321,12 @@ class _Import:
         self.tally += quality.tally(block.readings, block.present, 1440 // self.rules.minutes)
         self.tally["kept"] += block.kept
 
-    def _quality(self) -> Quality:
+    def quality(self) -> Quality:
         """What became of every row."""
         places = {reason: found[0] for reason, found in self._places(self.examples, most=1).items() if found}
         n, closed = len(self.panel.households), len(self.panel.calendar)
         return Quality(
-            rows=len(self.stage) + sum(self.stage.asides.values()),
+            rows=self.n_rows + sum(self.stage.asides.values()),
             kept=self.tally["kept"],
             set_aside=dict(sorted((self.set_aside + self.stage.asides).items())),
             places={reason: str(place) for reason, place in sorted({**places, **self.stage.aside_places}.items())},

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Arrays, Data, Integers, Marks
+from diurnal.readings.engines.spark import lake
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
@@ -142,7 +143,9 @@ class KeptData:
 
 
 def is_kept(path: str | Path) -> bool:
-    """Whether a file is a kept panel, and not readings of some other layout."""
+    """Whether a file is a kept panel, or a folder one in the lake, and not readings of some other layout."""
+    if lake.is_lake(path):
+        return True
     path = Path(path)
     if not path.is_file():
         return False
@@ -153,12 +156,18 @@ def is_kept(path: str | Path) -> bool:
         return False
 
 
-def open_panel(path: str | Path) -> Panel:
+def open_panel(path: str | Path, *, spark: Any = None) -> Panel:
     """A kept panel; its readings are read when asked.
+
+    Args:
+        path: The file; or the folder of a panel in the lake, whose readings stay there.
+        spark: The Spark session for a folder; the one that is there, or one on this machine, unless given.
 
     Raises:
         ReadingsError: The file is no kept panel, damaged, or of a later version.
     """
+    if spark is not None or "://" in str(path) or lake.is_lake(path):
+        return lake.open_panel(path, spark)
     path = Path(path)
     with _reading(path), path.open("rb") as file:
         identity = _identity(os.fstat(file.fileno()))

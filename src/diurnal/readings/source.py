@@ -1,6 +1,7 @@
 """Source: what a custodian has, as parts that can be read one after the other.
 
-A part is a text file (plain or gzip), a Parquet file, a frame with an Arrow stream, or a database query.
+A part is a text file (plain or gzip), a Parquet file, a frame with an Arrow stream, a Spark frame, or a database
+query.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import ReadingsError
+from diurnal.readings.engines.spark.frame import SparkFrame, is_spark
 from diurnal.readings.part import Part
 from diurnal.readings.tables import Frame, ParquetFile, Query
 from diurnal.readings.textfile import TextFile
@@ -25,6 +27,8 @@ def parts_of(source: Any, database: str | None = None) -> list[Part]:
     """
     if database is not None:
         return [Query(str(source), str(database))]
+    if is_spark(source):
+        return [SparkFrame(source)]
     if hasattr(source, "__arrow_c_stream__"):
         return [Frame(source)]
     if isinstance(source, (str, Path)):
@@ -33,7 +37,7 @@ def parts_of(source: Any, database: str | None = None) -> list[Part]:
         return [part for one in source for part in parts_of(one)]
     raise ReadingsError(
         f"Expected a path, a list of paths, a frame or a query, got {type(source).__name__}.",
-        hint="A frame is anything with an Arrow stream: pandas, Polars, PyArrow, DuckDB.",
+        hint="A frame is anything with an Arrow stream (pandas, Polars, PyArrow, DuckDB), or Spark's.",
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from diurnal.errors import ReadingsError
+from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.readings.formats.ausgrid import Ausgrid
-from diurnal.readings.formats.base import Format
+from diurnal.readings.formats.base import Aside, Format, Rows
 from diurnal.readings.formats.greenbutton import GreenButton
 from diurnal.readings.formats.long import Long
 from diurnal.readings.formats.nem12 import Nem12
@@ -89,6 +89,27 @@ def check_options(options: dict[str, Any]) -> None:
             f"No format has the option(s) {', '.join(sorted(options))}.",
             hint=f"There are {', '.join(sorted(every))}, not all of them in every format.",
         )
+
+
+def rows_of(format_: Format, part: Part) -> Iterator[Rows | Aside]:
+    """What a format reads; a format of somebody's own may fail in ways of its own."""
+    rows, failure = format_.read(part), None
+    while failure is None:
+        try:
+            given = next(rows, None)
+        except Exception as cause:
+            if isinstance(cause, (DiurnalError, OSError, MemoryError)) or type(format_) in FORMATS.values():
+                raise
+            failure = type(cause).__name__
+        else:
+            if given is None:
+                return
+            yield given
+    # Not from what failed: its message may show what it could not read.
+    raise part.error(
+        f"The reader of the format {format_.name} failed ({failure}).",
+        hint="See where: list(format.read(part)) with dn.read(...).parts.",
+    )
 
 
 def _check_all(format_: Format, parts: Sequence[Part]) -> None:

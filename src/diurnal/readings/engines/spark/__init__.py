@@ -1,0 +1,15 @@
+"""The Spark engine: the local engine's kernels over a cluster, with the same numbers to the last bit.
+
+Rows of a Spark frame are staged, placed and resampled by the very code of the local engine, in tasks that hold
+whole households; the panel is a Parquet table in the lake, with a row a household. A fold calls the same kernel on
+blocks of that table, and whole numbers add up to the same sum in any order. A task may fail and be run again, or
+run twice: what it found is in the rows that Spark commits once, and nowhere else.
+
+- `java`, `session`: what Spark runs on;
+- `frame`: a Spark frame as a source of readings;
+- `learning`: who and when is in it, from one pass over its rows;
+- `sorting`: its rows as readings of whole households, by a second pass;
+- `folder`, `lake`: the panel as a folder; `making`: how it is made;
+- `folding`: a kernel over it; `homes`: what a kernel makes of each household, kept in the lake;
+- `streaming`, `waiting`: rows that keep coming, batch after batch.
+"""

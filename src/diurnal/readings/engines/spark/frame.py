@@ -1,0 +1,54 @@
+"""Frame: a Spark frame as a part of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.part import Part, Table
+from diurnal.readings.tables import Frame
+
+NAME = "the Spark frame"
+
+
+def is_spark(source: Any) -> bool:
+    """Whether something is a frame of Spark's, found out without importing Spark."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
+
+
+@dataclass(frozen=True)
+class SparkFrame(Part):
+    """A frame of Spark's: its rows stay where they are, and are read by tasks."""
+
+    frame: Any = field(repr=False)
+    name: str = NAME
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return self._unique(self.frame.columns)
+
+    def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
+        raise self.error("Its rows are not read here.", hint="Make a panel: dn.panel(..., out='lake/homes').")
+
+    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
+        return super().error(message, hint=hint)
+
+
+@dataclass(frozen=True)
+class Batch(Frame):
+    """Some rows of a Spark frame, in a task. Their numbers are no numbers of the frame, and are not said."""
+
+    name: str = NAME
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Batch:
+        """A batch as a part."""
+        return cls(pa.Table.from_batches([batch]))
+
+    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
+        return super().error(message, hint=hint)

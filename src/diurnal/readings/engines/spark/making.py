@@ -1,0 +1,136 @@
+"""Making: the rows of a Spark frame as a panel in the lake.
+
+The table comes first, the facts that name it last: a folder is the older panel until it is the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from diurnal.errors import ReadingsError
+from diurnal.readings.engines.spark.folder import Folder
+from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, open_panel, roster_digest
+from diurnal.readings.engines.spark.learning import ROWS, learn
+from diurnal.readings.engines.spark.session import alone, batches_of, refuse, running
+from diurnal.readings.engines.spark.sorting import OWN, Sorting, table_ddl
+from diurnal.readings.panel import Panel
+from diurnal.readings.progress import Progress
+
+TASK_ROWS = 1 << 22
+"""How many rows of a source a task sorts, about."""
+
+
+@alone
+def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
+    """Make a panel in the lake of the rows of a Spark frame.
+
+    Raises:
+        ReadingsError: Something cannot be read as readings, or cannot be kept there; there is no new panel.
+    """
+    from diurnal.readings.importing import Import
+
+    if out is None:
+        raise ReadingsError("A panel of a Spark frame lies in a folder.", hint="Say where: out='lake/homes'.")
+    frame = given.parts[0].frame
+    session = frame.sparkSession
+    if options.on_duplicate != "refuse":
+        raise ReadingsError(
+            "A Spark frame has no order of rows, so none is the first or the last.",
+            hint="Leave on_duplicate='refuse', and drop duplicates before: frame.dropDuplicates(...).",
+        )
+    with running(f"writing {Path(str(out)).name}"):
+        folder = Folder(session, str(out))
+        _check_place(folder, Path(str(out)).name)
+    stage, n_rows = learn(given)
+    try:
+        job = Import.of(given, options, stage, n_rows)
+        if len(job.rules.doubled) and not job.rules.instants:
+            raise ReadingsError(
+                "A Spark frame has no order of rows, so the two showings of a doubled hour cannot be told apart.",
+                hint="Give times with an offset, or leave fold='calendar'.",
+            )
+        for name in job.panel.groups:
+            if name in OWN:
+                raise ReadingsError(f"A partition cannot be called {name!r}.", hint="Give it another name.")
+        name = f"{TABLE}{uuid.uuid4().hex[:16]}"
+        try:
+            facts = _written(session, folder, name, job, n_rows)
+        except BaseException:
+            with running("tidying up"):
+                folder.delete(name)
+            raise
+    finally:
+        stage.close()
+    with running(f"writing {Path(str(out)).name}"):
+        folder.write(FACTS, json.dumps(facts))
+        # The older panel's table, and any that an import has left which died.
+        for each in folder.names() or ():
+            if each.startswith(TABLE) and each != name:
+                folder.delete(each)
+    return open_panel(out, session)
+
+
+def _check_place(folder: Folder, name: str) -> None:
+    """Refuse a folder with something else in it; it is made if it is not there."""
+    try:
+        names = folder.names()
+    except NotADirectoryError:
+        names = ["a file"]
+    if names is None:
+        folder.make()
+    elif any(not each.startswith((TABLE, FACTS, f".{FACTS}")) for each in names):
+        raise ReadingsError(
+            f"{name} is something else than a panel in a folder of its own, and is not written over.",
+            hint="Give a folder that is not there yet.",
+        )
+
+
+def _written(session: Any, folder: Folder, name: str, job: Any, n_rows: int) -> dict[str, Any]:
+    """Write the table, and give the facts about it."""
+    n = len(job.panel.households)
+    tasks = min(n, max(session.sparkContext.defaultParallelism, -(-n_rows // TASK_ROWS)))
+    sorting = Sorting.of(job, tasks)
+    path = f"{folder.path}/{name}"
+    with Progress("Sorting rows", n_rows) as bar, running("sorting rows"), batches_of(session, ROWS):
+        writer = sorting.table(job.given.parts[0].frame).write
+        # A file counts once its task is committed, and a task is once.
+        writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1").parquet(path)
+        bar.advance(n_rows)
+    table = session.read.schema(table_ddl(job.panel.groups)).parquet(path)
+    with running("counting rows"):
+        accounts = [json.loads(each) for each in _accounts(table)]
+        homes = table.where("place is not null").count()
+    for account in sorted((each for each in accounts if "error" in each), key=str):
+        refuse(tuple(account["error"]))
+    for account in accounts:
+        job.set_aside += Counter(account["set_aside"])
+        job.tally += Counter(account["tally"])
+    job.check_some()
+    if homes != n or job.tally["kept"] + job.set_aside.total() != n_rows:
+        raise job.given.parts[0].error(
+            "It gave other rows when it was read a second time.", hint="Write it as a table first, and read that."
+        )
+    panel = job.panel
+    return {
+        "version": VERSION,
+        "table": name,
+        "tasks": len(sorting.firsts),
+        "grid": panel.grid.to_json(),
+        "first_step": panel.first_step,
+        "steps": job.rules.steps,
+        "domain": panel.domain,
+        "calendar": sorted(panel.calendar),
+        "partitions": list(panel.groups),
+        "roster": roster_digest(panel.households, panel.groups),
+        "source": {"format": job.given.format.name, "parts": 1},
+        "quality": job.quality().to_json(),
+    }
+
+
+def _accounts(table: Any) -> list[str]:
+    found: list[str] = table.where("account is not null").select("account").toArrow().column(0).to_pylist()
+    return found

@@ -1,0 +1,171 @@
+"""Session: the connection to Spark, and how work is given to it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+import pyarrow as pa
+
+from diurnal import errors
+from diurnal.errors import DiurnalError, InputError, ReadingsError
+from diurnal.readings.engines.spark.java import find_java
+
+PANDAS = "PySpark does not yet fully support pandas"
+"""How a warning of Spark's begins that is about a library whose frames are not used here."""
+
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+Batches = Iterator[pa.RecordBatch]
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def make_session(master: str, settings: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A session of its own, for as long as a command runs.
+
+    Args:
+        master: Where Spark runs: local[2], spark://host:7077, yarn, k8s://...
+        settings: More of Spark's own settings.
+
+    Raises:
+        InputError: Spark or a Java is not installed, or Spark does not start.
+    """
+    with quiet():
+        try:
+            from pyspark.sql import SparkSession
+        except ModuleNotFoundError:
+            raise InputError("Spark is not installed here.", hint="pip install 'diurnal[spark]'") from None
+        local = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {}
+        with _environment(JAVA_HOME=str(find_java()), **local):
+            return _made(SparkSession, master, settings)
+
+
+def _made(session: Any, master: str, settings: Mapping[str, str]) -> Any:
+    # Tasks run on the same Python as the rest: another one could have another NumPy.
+    plain = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.log.level": "ERROR",
+        **settings,
+    }
+    builder = session.builder.master(master).appName("diurnal")
+    for name, value in plain.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as cause:
+        kind = type(cause).__name__
+    raise InputError(
+        f"Spark does not start ({kind}).",
+        hint=f"Check the master {master!r}, and that Java runs: `java -version`.",
+    )
+
+
+@contextlib.contextmanager
+def _environment(**said: str) -> Iterator[None]:
+    """What Java is told when it begins, and nobody after it; what the user says already stands."""
+    new = {name: value for name, value in said.items() if name not in os.environ}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            del os.environ[name]
+
+
+def active_session() -> Any:
+    """The session that is there, or one on this machine.
+
+    Raises:
+        InputError: Spark or a Java is not installed.
+    """
+    return session_at("local[*]")
+
+
+def session_at(master: str) -> Any:
+    """The session that is there, or one at a master, for as long as the process lasts.
+
+    Raises:
+        InputError: Spark or a Java is not installed, or Spark does not start.
+    """
+    there = sys.modules.get("pyspark.sql")
+    session = None if there is None else there.SparkSession.getActiveSession()
+    return make_session(master) if session is None else session
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the one warning that is about something else."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=PANDAS, category=FutureWarning)
+        yield
+
+
+def mapped(frame: Any, work: Callable[[Batches], Batches], schema: str) -> Any:
+    """A frame of what tasks make of a frame's batches."""
+    with quiet():
+        return frame.mapInArrow(work, schema)
+
+
+@contextlib.contextmanager
+def batches_of(session: Any, rows: int) -> Iterator[None]:
+    """Batches of so many rows for the jobs inside."""
+    before = session.conf.get(BATCH)
+    session.conf.set(BATCH, str(max(1, rows)))
+    try:
+        yield
+    finally:
+        session.conf.set(BATCH, before)
+
+
+def alone(work: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A function whose errors of ours stand alone: what Spark said before them may show rows."""
+
+    @functools.wraps(work)
+    def done(*args: Given.args, **more: Given.kwargs) -> Found:
+        try:
+            return work(*args, **more)
+        except DiurnalError as error:
+            found = error
+        found.__context__ = None
+        raise found
+
+    return done
+
+
+@contextlib.contextmanager
+def running(what: str) -> Iterator[None]:
+    """Whatever of Spark's own fails inside is a sentence."""
+    try:
+        with quiet():
+            yield
+    except Exception as cause:
+        if not type(cause).__module__.startswith(("pyspark", "py4j")):
+            raise
+        kind = type(cause).__name__
+        raise ReadingsError(
+            f"Spark could not finish: {what} ({kind}).", hint="Its own log says where it failed."
+        ) from None
+
+
+Refusal = tuple[str, str, str]
+"""An error of ours as data: its kind, its message, its hint."""
+
+
+def refusal(error: DiurnalError) -> Refusal:
+    """An error as data: an exception in a task would be tried again, and come back as a trace."""
+    return type(error).__name__, error.message, error.hint
+
+
+def refuse(said: Refusal) -> None:
+    """Raise an error that came back as data."""
+    kind = getattr(errors, said[0], ReadingsError)
+    raise kind(said[1], hint=said[2])
