@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import diurnal as dn
 import support
 from diurnal.curator import schema
-from diurnal.curator.stream import Stream
+from diurnal.curator.taking import Taker
 from diurnal.errors import StreamError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import Blocks
@@ -264,11 +264,12 @@ def test_whatever_happens_between_blocks_a_household_stays_in_its_ball(event):
 def test_readings_of_published_blocks_that_are_dropped_are_caught(monkeypatch):
     """Were a published step's readings dropped with the calendar, the household would have its radius twice."""
 
-    def drop(self, record):
-        held = self._store.held_steps(record.number)
-        self._store.release(record.number, sorted(held.keys() & self._store.calendar()))
+    def drop(self):
+        number = self._record.number
+        held = self._store.held_steps(number)
+        self._store.release(number, sorted(held.keys() & self._store.calendar()))
 
-    monkeypatch.setattr(Stream, "_drop_unreportable", drop)
+    monkeypatch.setattr(Taker, "_drop_unreportable", drop)
     used, ball, _ = ball_of(on_the_calendar)
     assert used > ball
 

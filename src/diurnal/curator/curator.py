@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diurnal.curator import guard, spending, starting
+from diurnal.curator import far, guard, spending, starting
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
@@ -151,7 +151,10 @@ class Curator:
             guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
             used = starting.in_domain(bound, history)
-            record = starting.learned(record, used)
+            if far.is_far(used):
+                record = far.learned(record, used, far.place_for(record, used, self._store))
+            else:
+                record = starting.learned(record, used)
             guard.check_profiles(record, self._store.records())
             self._store.settle_population(bound)
             self._store.add(starting.with_forms(starting.with_profile(record, used)), history.calendar)
@@ -199,6 +202,7 @@ class Curator:
         guard.check_history(record, others, self._store)
         guard.check_differencing(record, others)
         guard.check_free(record, others)
+        guard.check_far(record, others, is_far=far.is_far(history))
         spending.check_budget(record, others, self._store)
         return record, history
 
@@ -340,7 +344,11 @@ class Curator:
 
     def _forget(self, record: StreamRecord, place: int) -> None:
         alias = self._store.name_digests([record.households[place]])[0][:16]
-        self._store.change(record.forgetting(place, alias), "erased", {"households": 1}, roster=True)
+        if record.lake is None:
+            after = record.forgetting(place, alias)
+        else:
+            after = far.forgotten(record, place, alias, self._store)
+        self._store.change(after, "erased", {"households": 1}, roster=True)
         held = self._store.held_steps(record.number)
         for step in held:
             each = self._store.held(record.number, range(step, step + 1))[step]

@@ -10,6 +10,7 @@
 - `check_history`: no strong plan learns patterns from cycles that another one has promised to protect.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_free`: what a free reference gives away of a history, no other plan's reports can be held against.
+- `check_far`: a plan whose homes are in the lake has them to itself.
 - `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
 - `first_step`: where a plan begins to report: after its history, and after what a stopped plan has reported.
 
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diurnal.check.verdict import UNTESTED, subject
+from diurnal.curator import far
 from diurnal.curator.records import StreamRecord, overlap
 from diurnal.curator.usage import atom_numbers, spread
 from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, PopulationError, StoreError
@@ -187,6 +189,25 @@ def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
                 "a history that the other one shows or learns from.",
                 hint="Make this plan without one (diurnal plan --no-free, or informed with free False), or take a "
                 "history that no other plan reports or learns from.",
+            )
+
+
+def check_far(record: StreamRecord, others: Iterable[StreamRecord], *, is_far: bool) -> None:
+    """Refuse a plan in the lake that is not alone, or asks for what is not done there.
+
+    Whether two plans' profiles and readings are the same is not compared in the lake: at the steps of which one
+    speaks, no other plan has any of its households.
+    """
+    if is_far:
+        far.check(record)
+    for other in others:
+        if not is_far and other.lake is None:
+            continue
+        if record.members & other.members and overlap(record.speaks_about(), other.speaks_about()):
+            raise OverlapError(
+                f"This plan and {other.key[:12]} have some of the same households at the same steps, and one of "
+                "them is in the lake: they are not held against each other there.",
+                hint="Stop it, and let this plan's steps (a pattern plan's history too) begin after its last.",
             )
 
 

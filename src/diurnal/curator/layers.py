@@ -68,7 +68,20 @@ def released(
     sums = kernels.contribution_sums(
         lambda place: vectors[:, place], layers[0].contribute, atoms, dimension=layers[0].dimension
     )
-    totals = atoms.by_group(sums).T.tolist()
+    return noised(layers, atoms.by_group(sums), kept)
+
+
+def noised(
+    layers: Sequence[Mechanism], sums: Integers, kept: Sequence[Sequence[int]] | None = None
+) -> list[list[Fraction]]:
+    """What each group's mechanism releases of the sum of its households' contributions, a value a slot.
+
+    Args:
+        layers: A mechanism for each group.
+        sums: A row for each component of a contribution, a column for each group.
+        kept: Noise for each group that was drawn before; drawn now if None.
+    """
+    totals = sums.T.tolist()
     if kept is None:
         noisy = [layer.release(total) for layer, total in zip(layers, totals, strict=True)]
     else:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from diurnal.curator import usage
+from diurnal.curator import far, usage
 from diurnal.curator.intake import as_panel, without_moved
-from diurnal.curator.layers import Layers, in_parts, released
+from diurnal.curator.layers import Layers, in_parts, noised, released
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
+from diurnal.errors import ReadingsError
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.query import CountingQuery
@@ -54,6 +55,45 @@ class Publisher:
         """Publish steps as they are given, where nothing of them was held."""
         self._publish_steps(parts)
         self._close_cycles()
+
+    def publish_cycles(self, panel: Panel, steps: Sequence[int]) -> None:
+        """Publish steps of whole cycles, of households in the lake: nothing of them is held here.
+
+        Raises:
+            ReadingsError: Some steps of a cycle were published before: its noise is never drawn again.
+        """
+        slots = self._record.plan.grid.slots
+        for cycle in sorted({step // slots for step in steps}):
+            span = range(cycle * slots, (cycle + 1) * slots)
+            if self._store.published(self._record.number, span):
+                raise ReadingsError(
+                    "Some steps of this cycle were published before the others.", hint="Go on with the next cycle."
+                )
+            self._publish_far(far.spanning(panel, span), [step for step in steps if step in span])
+        self._close_cycles()
+
+    def _publish_far(self, part: Panel, due: Sequence[int]) -> None:
+        record, slots = self._record, self._record.plan.grid.slots
+        mechanisms = [layers.cycle for layers in self._layers if layers.cycle is not None]
+        first, kept = mechanisms[0], None
+        taken = np.isin(part.steps, due)
+        sums = far.contributed(record, part, taken, first.contribute, first.dimension)
+        if in_parts(first, slots):
+            noise = self._noise(part.first_step // slots)
+            kept = [noise[group.name] for group in record.groups]
+        by_group = noised(mechanisms, record.atoms.by_group(sums), kept)
+        self._store.publish(record.number, self._rows_of(by_group, due))
+
+    def _rows_of(self, by_group: Sequence[Sequence[Fraction]], due: Sequence[int]) -> dict[int, Values]:
+        """The values of steps from those of each group's cycle."""
+        slots = self._record.plan.grid.slots
+        return {
+            step: tuple(
+                group.noisy_profile[step % slots] + values[step % slots]
+                for group, values in zip(self._record.groups, by_group, strict=True)
+            )
+            for step in due
+        }
 
     def publish_held(self, closed: set[int]) -> set[int]:
         """Publish steps that are closed, and wait for no others. Returns what was published."""
@@ -111,9 +151,11 @@ class Publisher:
                 sums = usage.used_sums(record, part)[0]
                 sums[usage.silent_steps(record, part, self._store)] = 0
                 totals = record.atoms.by_group(sums)
-                used |= zip(part.steps, usage.used_digests(record, part, self._store), strict=True)
+                if record.lake is None:
+                    # Beside a plan in the lake no other speaks: nobody will ask which readings these were.
+                    used |= zip(part.steps, usage.used_digests(record, part, self._store), strict=True)
             elif record.plan.level == "strong":
-                totals = record.atoms.by_group(_strong_sums(record, part))
+                totals = record.atoms.by_group(usage.moved(record, part, bound=record.plan.clip)[0])
             else:
                 totals = _cell_counts(record, part)
             for step, sums in zip(part.steps, totals.tolist(), strict=True):
@@ -179,14 +221,7 @@ class Publisher:
             noise = self._noise(steps.start // slots)
             kept = [noise[group.name] for group in record.groups]
         by_group = released(mechanisms, variations, record.atoms, kept)
-        rows = {
-            step: tuple(
-                group.noisy_profile[slot] + values[slot]
-                for group, values in zip(record.groups, by_group, strict=True)
-            )
-            for step, slot in ((step, step % slots) for step in due)
-        }
-        self._store.publish(record.number, rows)
+        self._store.publish(record.number, self._rows_of(by_group, due))
         if kept is None:
             self._store.release(record.number, steps)
 
@@ -235,21 +270,12 @@ def written(record: Told, step: int, values: Values) -> Iterator[Report]:
         )
 
 
-def _strong_sums(record: StreamRecord, panel: Panel) -> Integers:
-    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
-    return kernels.variation_sums(
-        panel.readings,
-        panel.present,
-        record.profile,
-        record.known,
-        slots,
-        record.atoms,
-        bound=record.plan.clip,
-    )[0]
-
-
 def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
     query = record.plan.query
     assert isinstance(query, CountingQuery)
-    counts = kernels.indicator_sums(panel.readings, panel.present, query.cells, record.atoms, len(query.series))
+    if record.lake is not None:
+        counts = far.counted(record, panel, query.cells, len(query.series))
+    else:
+        near = (panel.readings, panel.present, query.cells, record.atoms, len(query.series))
+        counts = kernels.indicator_sums(*near)
     return record.atoms.by_group(counts).reshape(panel.n_steps, -1)

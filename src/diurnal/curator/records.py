@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -39,6 +39,16 @@ class HeldStep(Private):
     """Where there is one."""
     closed: bool
     """Whether it takes no more."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Lake:
+    """Where the profiles of a plan lie that are too many to be here."""
+
+    folder: str
+    """The folder of their table."""
+    digest: str
+    """Of all of them: a table that is not what was put there is refused."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,6 +93,8 @@ class StreamRecord(Private):
     """The digest of the verdict that somebody has read, or that nothing was tested; None at level `cycle`."""
     silenced: Mapping[int, int] = field(default_factory=dict, repr=False)
     """Households that do not move from a step on (a new tenant), by place in the roster. Private."""
+    lake: Lake | None = field(default=None, repr=False)
+    """Where its profiles lie, if they are in the lake; `profile` and `known` have no rows then."""
 
     @property
     def key(self) -> str:
@@ -188,6 +200,7 @@ class StreamRecord(Private):
                 "acknowledged": self.acknowledged,
                 "silenced": {str(place): step for place, step in self.silenced.items()},
                 "roster": {"kept": kept, "digest": digest},
+                **({} if self.lake is None else {"lake": asdict(self.lake)}),
             },
             sort_keys=True,
         )
@@ -208,12 +221,17 @@ class StreamRecord(Private):
             end=content["end"],
             acknowledged=content["acknowledged"],
             silenced={int(place): step for place, step in content["silenced"].items()},
+            lake=Lake(**content["lake"]) if "lake" in content else None,
         )
 
     def awaited(self, step: int) -> Marks:
-        """Which households a step waits for: those that count, have a profile, and have not moved out."""
+        """Which households a step waits for: those that count, have a profile, and have not moved out.
+
+        Whose profile is in the lake is taken to have one.
+        """
         counts = np.zeros(len(self.households), dtype=bool)
-        counts[self.atoms.order] = self.known.any(axis=0) if self.plan.level != "cycle" else True
+        asks = self.plan.level != "cycle" and self.lake is None
+        counts[self.atoms.order] = self.known.any(axis=0) if asks else True
         for place, since in self.silenced.items():
             counts[place] &= step < since
         return counts

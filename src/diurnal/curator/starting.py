@@ -12,12 +12,15 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from diurnal.curator.layers import layers_of, released
+from diurnal.curator import far
+from diurnal.curator.layers import layers_of, noised, released
 from diurnal.curator.records import Group, StreamRecord
+from diurnal.curator.usage import moved
 from diurnal.errors import PlanError, QueryError, ReadingsError
 from diurnal.planning.free import Known, known_from
 from diurnal.planning.plan import Plan
@@ -106,7 +109,7 @@ def in_domain(plan: Plan, history: Panel) -> Panel:
     Readings outside are missing marks, which neighbours share, so refusing tells nothing else.
     """
     used, outside = history.within(*plan.domain)
-    if 2 * outside > int(np.count_nonzero(history.present)):
+    if outside and 2 * outside > int(np.count_nonzero(history.present)):
         raise ReadingsError(
             f"More than half of the history lies outside the domain {plan.domain}.",
             hint="Give the domain in the unit of the readings: 8 kWh are (0, 8000) in Wh.",
@@ -134,27 +137,34 @@ def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
     plan = record.plan
     if plan.level == "cycle":
         return record
-    stand_in = np.where(record.known, record.profile, plan.default_reading)
     known = _known(record, history)
     weights = zip(record.groups, record.totals, strict=True)
     layers = [plan.pattern_layer(group.weight, total, known) for group, total in weights]
     for group, layer in zip(record.groups, layers, strict=True):
         # A free reference may lie elsewhere than the public one that `_check_sums` was about.
         _check_layer(layer, n=group.size, weight=group.weight)
-    noisy = released([layer for layer in layers if layer is not None], stand_in, record.atoms)
+    noisy = _noisy(record, [layer for layer in layers if layer is not None])
     groups = [
         replace(group, noisy_profile=tuple(values)) for group, values in zip(record.groups, noisy, strict=True)
     ]
     return replace(record, groups=tuple(groups))
 
 
+def _noisy(record: StreamRecord, layers: Sequence[Mechanism]) -> list[list[Fraction]]:
+    """The noisy profile of each group, a value a slot."""
+    if record.lake is not None:
+        first = layers[0]
+        sums = far.stand_ins(record, first.contribute, first.dimension)
+        return noised(layers, record.atoms.by_group(sums))
+    stand_in = np.where(record.known, record.profile, record.plan.default_reading)
+    return released(layers, stand_in, record.atoms)
+
+
 def _known(record: StreamRecord, history: Panel) -> Known | None:
     """What the history's variations say of the mean day, where the plan takes it: equal for neighbours."""
     if record.plan.free is None:
         return None
-    slots = np.array([history.grid.slot(step) for step in history.steps], dtype=np.int64)
-    moves = (history.readings, history.present, record.profile, record.known, slots, record.atoms)
-    sums, used = (each.sum(axis=1) for each in kernels.variation_sums(*moves))
+    sums, used = (each.sum(axis=1) for each in moved(record, history))
     return known_from(record.plan, sums, used, households=len(record.atoms.order))
 
 

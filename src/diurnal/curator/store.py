@@ -14,7 +14,7 @@ import sqlite3
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from threading import RLock
@@ -28,10 +28,11 @@ from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
 from diurnal.curator.records import StreamRecord, Values, by_step, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
-from diurnal.errors import StreamError
+from diurnal.errors import DiurnalError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
+from diurnal.readings.engines.spark import homes
 
 
 class Store(Passing):
@@ -47,6 +48,7 @@ class Store(Passing):
         self._facts = None
         self._old: list[str] = []
         self._left: list[str] = []
+        self._new: list[str] = []
         self._erasing = self._log_is_old = False
         # Connections are closed when nobody has the store any more.
         self._closing = weakref.finalize(self, engine.dispose)
@@ -89,13 +91,14 @@ class Store(Passing):
                     yield
                 except BaseException:
                     transaction.rollback()
+                    self._undo()
                     raise
                 else:
                     self._commit(transaction)
                     self._tidy(connection)
                 finally:
                     self._connection = self._closed_steps = self._facts = None
-                    self._old, self._erasing = [*self._left], False
+                    self._old, self._new, self._erasing = [*self._left], [], False
 
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""
@@ -113,8 +116,9 @@ class Store(Passing):
         left = []
         for name in self._old:
             try:
-                self._shelf.drop(name)
-            except OSError:
+                # What lies in the lake goes by its folder.
+                homes.discard(name) if "/" in name else self._shelf.drop(name)
+            except (OSError, DiurnalError):
                 left.append(name)
         self._left = left
         if not (self._erasing or self._log_is_old) or not self.lasting or connection.dialect.name != "sqlite":
@@ -128,6 +132,12 @@ class Store(Passing):
             self._log_is_old = True
         finally:
             plain.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
+
+    def _undo(self) -> None:
+        """Do away with what the transaction has made outside the database, now that it has not happened."""
+        for folder in self._new:
+            with suppress(DiurnalError):
+                homes.discard(folder)
 
     def _check_process(self) -> None:
         if os.getpid() == self._process:
@@ -265,6 +275,19 @@ class Store(Passing):
         digest = self._write(record, new=False, roster=roster)
         self.note(kind, {"plan": record.number, **content, "content": digest})
 
+    def undo(self, folder: str) -> None:
+        """Delete a folder in the lake if the transaction that it is made in does not happen."""
+        self._new.append(folder)
+
+    @property
+    def lineage(self) -> str:
+        """By what the store knows the files and folders that are its own."""
+        return str(self.fact("lineage"))
+
+    def discard(self, folder: str) -> None:
+        """Delete a folder of profiles in the lake, once the transaction has happened."""
+        self._old.append(folder)
+
     def _write(self, record: StreamRecord, *, new: bool, roster: bool = True) -> str:
         """Write a plan, and what is kept beside it. Returns a digest of both."""
         token, number = uuid.uuid4().hex, record.number
@@ -272,7 +295,7 @@ class Store(Passing):
         if roster:
             if kept:
                 self._old.append(kept)
-            kept = f"{self.fact('lineage')}-{record.key[:16]}-{token[:8]}"
+            kept = f"{self.lineage}-{record.key[:16]}-{token[:8]}"
             digest = self._shelf.put(kept, record.roster())
         content = record.to_text(kept, digest)
         if new:
@@ -295,7 +318,7 @@ class Store(Passing):
         Args:
             spare: Whether to leave those that this transaction has replaced, until it has happened.
         """
-        belong, own = self.kept().union(self._old if spare else ()), f"{self.fact('lineage')}-"
+        belong, own = self.kept().union(self._old if spare else ()), f"{self.lineage}-"
         for name in self._shelf.names() - belong:
             # A folder may be shared: what others have put there is theirs.
             if name.startswith(own):

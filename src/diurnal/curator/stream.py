@@ -3,29 +3,23 @@
 Rows are decided inside one transaction of the store, and a step that has rows is never decided again: asked
 again, it is the same row; late or corrected readings change nothing and are counted.
 
-A step closes when every household of the roster is there, when a reading later by the plan's `grace` was seen, or
-when `report` is told to close; then a missing reading counts as variation zero. With a grace of 0 a step is taken
-as it is given. Until then its readings are held, durably and privately. What a closed step says is in `publishing`.
+When a step closes is in `taking`, what a closed step says in `publishing`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import guard
-from diurnal.curator.intake import aligned, merged, without_moved
 from diurnal.curator.layers import Layers, layers_of
 from diurnal.curator.publishing import Publisher, reportable, written
-from diurnal.curator.records import HeldStep, StreamRecord, runs
+from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
+from diurnal.curator.taking import Taker
 from diurnal.errors import ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
@@ -58,6 +52,22 @@ class Stream:
     def acknowledged(self) -> str | None:
         """What was acknowledged when it was started: a verdict's digest, or that nothing was tested. Private."""
         return self._record().acknowledged
+
+    @property
+    def is_far(self) -> bool:
+        """Whether its homes, with their profiles, are in the lake."""
+        return self._record().lake is not None
+
+    @property
+    def open_from(self) -> int | None:
+        """The first step that may still be open, of a stream whose homes are in the lake.
+
+        Rows from it on are to be given again. None where whatever is given is taken.
+        """
+        with self._store.transaction():
+            record = self._record()
+            takes_at_once = Taker(record, self._publisher(record), self._store).at_once
+            return None if takes_at_once else self._store.settled(record.number) or 0
 
     @property
     def noisy_profile(self) -> dict[str, list[Fraction]]:
@@ -101,16 +111,18 @@ class Stream:
             hint="Make a panel: panel.following(array) has its roster.",
             error=ReadingsError,
         )
+        return self._report(panel, close=close, again=False)
+
+    def _report(self, panel: Panel, *, close: bool, again: bool) -> list[Report]:
         with self._store.transaction():
-            record, counts = self._record(), Counter[str]()
+            record = self._record()
             guard.check_owed(self._store)
-            given = aligned(record, panel, counts)
-            self._store.close_steps(given.calendar)
-            given, outside = given.within(*record.plan.domain)
-            counts["outside the domain"] += outside
-            given = without_moved(record, given)
-            steps = self._take(record, given, counts, close=close).union(given.steps)
-            for what, number in counts.items():
+            taker = Taker(record, self._publisher(record), self._store)
+            if record.lake is None:
+                steps = taker.take(panel, close=close)
+            else:
+                steps = taker.take_far(panel, close=close, again=again)
+            for what, number in taker.counts.items():
                 self._store.count(record.number, what, number)
             return [row for run in runs(sorted(steps)) for row in self._rows(record, run)]
 
@@ -127,12 +139,13 @@ class Stream:
             end = -1 if last is None else last + 1
             return self._rows(record, range(start, end if stop is None else min(stop, end)))
 
-    def take(self, digest: str, make: Callable[[], Panel]) -> list[Report] | None:
+    def take(self, digest: str, make: Callable[[], Panel], *, again: bool = False) -> list[Report] | None:
         """Report what something holds, once: None if it was taken before.
 
         Args:
             digest: What it goes by.
             make: Makes a panel of it.
+            again: Whether readings of open steps will be given again, where the stream does not hold them.
         """
         with self._store.transaction():
             if self._store.has_taken(self._record().number, digest):
@@ -143,7 +156,7 @@ class Stream:
             if self._store.has_taken(number, digest):
                 return None
             self._store.take(number, digest)
-            return self.report(panel)
+            return self._report(panel, close=False, again=again)
 
     def close(self, *, before: int) -> list[Report]:
         """Report what is missing of the open steps and cycles that end by a step, taking it as missing readings.
@@ -252,87 +265,3 @@ class Stream:
         """Cycles of which noise or readings are kept."""
         held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
         return held.union(self._store.noisy_cycles(record.number))
-
-    def _take(self, record: StreamRecord, panel: Panel, counts: Counter[str], *, close: bool) -> set[int]:
-        """Take readings of open steps, and publish those that close. Returns these."""
-        mine, publisher = reportable(record, panel.steps, self._store), self._publisher(record)
-        counts["steps outside the stream's"] += sum(
-            not record.first_step <= step < record.last for step in panel.steps
-        )
-        published = self._store.published(record.number, panel.steps)
-        counts["steps published before"] += len(published)
-        behind = min(record.last, self._store.resumes(record.plan.grid.slots))
-        counts["steps behind a fence"] += sum(
-            record.first_step <= step < behind and step not in published for step in panel.steps
-        )
-        late = [step - panel.first_step for step in published]
-        counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
-        fresh = [step for step in mine if step not in published]
-        if not record.plan.grace and publisher.slot_by_slot:
-            # Taken as it is given: nothing is held.
-            publisher.publish_given([panel.between(run.start, run.stop) for run in runs(fresh)])
-            return set(fresh)
-        taken = self._hold(record, panel, fresh, counts, close=close)
-        due = self._due(record, taken)
-        self._drop_unreportable(record)
-        return publisher.publish_held(self._closed(record, panel.steps.stop if close else due))
-
-    def _hold(
-        self, record: StreamRecord, panel: Panel, steps: Sequence[int], counts: Counter[str], *, close: bool
-    ) -> dict[int, HeldStep]:
-        """Keep readings of open steps with those that came before. Returns what is held of these steps now."""
-        held, taken = self._store.held(record.number, panel.steps), {}
-        for step in steps:
-            row = step - panel.first_step
-            if step in held and held[step].closed:
-                counts["late, and not taken"] += int(np.count_nonzero(panel.present[row]))
-                continue
-            each = merged(held.get(step), panel.readings[row], panel.present[row], counts)
-            done = not record.plan.grace or close or bool(each.present[record.awaited(step)].all())
-            taken[step] = replace(each, closed=done)
-        self._store.hold(record.number, taken)
-        settled = self._store.settled(record.number)
-        if taken and (settled is None or min(taken) < settled):
-            # Steps before the first that was ever seen are not closed by those after it: they may still come.
-            self._store.settle(record.number, min(taken))
-        return taken
-
-    def _drop_unreportable(self, record: StreamRecord) -> None:
-        """Erase what is held of steps that have gone onto the calendar, or lie behind a fence.
-
-        What is held of a published step went into its report, and the rest of its cycle is cut by it: it stays.
-        """
-        held = self._store.held_steps(record.number)
-        if held:
-            span = range(min(held), max(held) + 1)
-            kept = self._store.published(record.number, span).union(reportable(record, span, self._store))
-            self._store.release(record.number, sorted(held.keys() - kept))
-
-    def _due(self, record: StreamRecord, taken: Mapping[int, HeldStep]) -> int:
-        """The step before which all close, because readings later by the grace were seen.
-
-        A few meters whose clocks are off must not close steps that the others have not reached: a step counts as
-        seen when a tenth of the households are there, and when it is more than a cycle ahead, half of them.
-        """
-        latest, near = self._store.latest(record.number), record.plan.grid.slots + record.plan.grace
-        for step in sorted(taken):
-            awaited = record.awaited(step)
-            share = int(np.count_nonzero(taken[step].present & awaited)) / max(1, int(np.count_nonzero(awaited)))
-            ahead = step > max(latest, record.first_step) + near
-            if share >= (0.5 if ahead else 0.1):
-                latest = max(latest, step)
-        self._store.see(record.number, latest)
-        return latest - record.plan.grace + 1 if record.plan.grace else 0
-
-    def _closed(self, record: StreamRecord, due: int) -> set[int]:
-        """Steps that are closed and not published: held ones that are, and all before the step that is due."""
-        held = self._store.held_steps(record.number)
-        closed = {step for step, done in held.items() if done or step < due}
-        if record.plan.grace:
-            begin = self._store.settled(record.number) or record.first_step
-            if due > begin:
-                span = range(begin, due)
-                mine = set(reportable(record, span, self._store))
-                closed.update(mine - self._store.published(record.number, span))
-                self._store.settle(record.number, due)
-        return closed

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from diurnal.curator import far
 from diurnal.curator.records import StreamRecord, overlap
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms, variation_sums
@@ -52,12 +53,20 @@ def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
     Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
     variations count as zero.
     """
-    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
-    sums, used = variation_sums(panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
+    sums, used = moved(record, panel)
     # Of its own history a plan says nothing but G, whatever readings are given for it now.
     later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
     enough = (used >= record.plan.minimum_group) & later[:, None]
     return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def moved(record: StreamRecord, panel: Panel, *, bound: int | None = None) -> tuple[Integers, Integers]:
+    """Sums of the variations of each atom at each step, and how many readings went into each."""
+    if record.lake is not None:
+        return far.moved(record, panel, bound=bound)
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    near = (panel.readings, panel.present, record.profile, record.known, slots, record.atoms)
+    return variation_sums(*near, bound=bound)
 
 
 def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from diurnal.curator import ledger, schema
+from diurnal.curator import far, ledger, schema
 from diurnal.curator.layers import in_parts
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.records import StreamRecord
@@ -119,6 +119,8 @@ def _plans(store: Store, events: list[Event]) -> Iterator[str]:
     try:
         for record in store.records(fresh=True):
             yield from _noise(store, record)
+            if record.lake is not None and not far.is_sound(record):
+                yield f"the profiles of plan {record.number}, in the lake, are not what was put there"
     except StoreError as error:
         yield error.message
     except (ValueError, KeyError, TypeError):

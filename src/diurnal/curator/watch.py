@@ -1,4 +1,4 @@
-"""Watch: readings that land in a folder, or in a table, taken each once.
+"""Watch: readings that land in a folder, in a table, or in a stream of Spark's, taken each once.
 
 A file is taken whole or not at all: its reports and the note that it was taken are one transaction. Then it is
 moved to `taken/`; a file that cannot be read is moved to `bad/`, with its error beside it. A file that comes
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from typing import Any
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import DiurnalError, ReadingsError, StoreError
+from diurnal.readings.engines.spark.homes import discard
+from diurnal.readings.engines.spark.streaming import each_batch
+from diurnal.readings.engines.spark.waiting import WaitingRows
 from diurnal.readings.formats import check_options, named
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read
@@ -113,7 +116,63 @@ def watch_table(
         wait(every)
 
 
-PANEL = ("domain", "calendar", "fold", "on_duplicate", "meters", "tenancies")
+def watch_frame(
+    stream: Stream,
+    frame: Any,
+    *,
+    checkpoint: str | Path,
+    told: Callable[[Taken], None] = lambda _: None,
+    once: bool = False,
+    every: float = 10.0,
+    **said: Any,
+) -> None:
+    """Take what keeps coming into a streaming frame of Spark's, each batch once, until the query is stopped.
+
+    How long a step waits for what is late is the plan's grace, as for readings that come in any other way; what is
+    later is counted (`stream.quality()`), and changes nothing. Killed and started again with the same checkpoint,
+    Spark gives the batch once more that it was at, and the store knows whether it was taken.
+
+    Args:
+        stream: Whose readings these are.
+        frame: A streaming frame with the columns household, time and a value: `spark.readStream...`.
+        checkpoint: The folder where Spark writes down how far it has come. Keep it as long as the store.
+        told: Is told of each batch.
+        once: Whether to end when there are no more rows.
+        every: How many seconds there are between two batches, at least.
+        said: What `read` and `panel` are to be told about the rows.
+
+    Raises:
+        DiurnalError: A batch cannot be taken; nothing of it was. It comes again after a restart.
+    """
+    _check(said)
+    about, notes = _reading(said), str(checkpoint).rstrip("/")
+
+    def take(name: str, number: int, batch: Any) -> None:
+        # A batch without rows tells nothing, and there is one whenever a source is looked at in vain.
+        found: Sequence[Report] | None = ()
+        if not batch.isEmpty():
+            found = far(name, number, batch) if stream.is_far else near(name, batch)
+        told(Taken(name=name, rows=tuple(found or ()), again=found is None, head=stream.head))
+
+    def near(name: str, batch: Any) -> Sequence[Report] | None:
+        return stream.take(name, lambda: _panel(stream, read(batch.toArrow(), **about), said))
+
+    def far(name: str, number: int, batch: Any) -> Sequence[Report] | None:
+        rows, since, out = batch, stream.open_from, f"{notes}/diurnal-batch"
+        if since is not None:
+            waiting = WaitingRows(batch, read(batch, **about).format, stream.plan.grid, notes)
+            rows = waiting.with_batch(number, since)
+        try:
+            return stream.take(
+                name, lambda: _panel(stream, read(rows, **about), {**said, "out": out}), again=since is not None
+            )
+        finally:
+            discard(out)
+
+    each_batch(frame, take, checkpoint=notes, once=once, every=every)
+
+
+PANEL = ("domain", "calendar", "fold", "on_duplicate", "meters", "tenancies", "out")
 """What is told to `panel`; the rest is told to `read`."""
 
 

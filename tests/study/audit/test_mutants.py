@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Plan
-from diurnal.curator import guard, layers, publishing, records, schema, spending, starting, stream, usage
+from diurnal.curator import guard, layers, publishing, records, schema, spending, starting, stream, taking, usage
 from diurnal.curator.stream import Stream
 from diurnal.promise import noise
 from diurnal.promise.body import Body as BodyClass
@@ -209,15 +209,15 @@ def default_without_history(monkeypatch):
 
 
 def late_data_reported_again(monkeypatch):
-    real = stream.Stream._take
+    real = taking.Taker.take
 
-    def take(self, record, panel, counts, *, close):
+    def take(self, panel, *, close):
         for table in (schema.rows, schema.used):
             here = table.c.step.between(panel.steps.start, panel.steps.stop - 1)
             self._store._connection.execute(table.delete().where(here))
-        return real(self, record, panel, counts, close=close)
+        return real(self, panel, close=close)
 
-    monkeypatch.setattr(stream.Stream, "_take", take)
+    monkeypatch.setattr(taking.Taker, "take", take)
 
 
 def profile_published(monkeypatch):
@@ -279,12 +279,8 @@ def not_clipped_by_the_caller(monkeypatch):
 
 
 def bound_forgotten_by_the_caller(monkeypatch):
-    real = publishing._strong_sums
-
-    def sums(record, panel):
-        return real(records.replace(record, plan=record.plan.with_(variation_bound=None)), panel)
-
-    monkeypatch.setattr(publishing, "_strong_sums", sums)
+    real = usage.moved
+    monkeypatch.setattr(usage, "moved", lambda record, panel, *, bound=None: real(record, panel))
 
 
 def groups_added_to_each_other(monkeypatch):
@@ -411,7 +407,7 @@ def calendar_ignored(monkeypatch):
     def reportable(record, steps, store):
         return [step for step in steps if step >= record.first_step]
 
-    for module in (publishing, stream):
+    for module in (publishing, stream, taking):
         monkeypatch.setattr(module, "reportable", reportable)
 
 

@@ -1,0 +1,243 @@
+"""Plans whose homes are in the lake: the same reports as here, and nothing private comes here."""
+
+import json
+import pathlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import diurnal as dn
+from diurnal.curator import starting
+from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+SLOTS, DAYS, HOMES = 4, 9, 40
+
+
+def rows():
+    """Rows of homes in two suburbs, some missing, some negative."""
+    rng = np.random.default_rng(11)
+    steps, homes = np.meshgrid(np.arange(SLOTS * DAYS), np.arange(HOMES), indexing="ij")
+    there = rng.random(steps.shape) > 0.1
+    steps, homes = steps[there], homes[there]
+    times = np.datetime64("2022-07-01T00:00", "us") + steps * np.timedelta64(6, "h")
+    table = pa.table(
+        {
+            "household": [f"h{home:02}" for home in homes],
+            "time": pa.array(times),
+            "wh": rng.integers(-300, 3000, size=len(steps)),
+            "suburb": ["Hill" if home % 3 else "Lake" for home in homes],
+        }
+    )
+    return table.take(pa.array(rng.permutation(len(table))))
+
+
+SAID = {"minutes": 360, "groups": ["suburb"]}
+WANTED = {"interval": 360, "zone": "UTC", "domain": (-300, 3000), "anchor": "2022-07-01T00:00"}
+
+
+@pytest.fixture(scope="module")
+def homes(spark, tmp_path_factory):
+    """The same panel here and in the lake."""
+    table = rows()
+    near = dn.panel(dn.read(table, **SAID), **WANTED)
+    out = tmp_path_factory.mktemp("lake") / "homes"
+    far = dn.panel(dn.read(spark.createDataFrame(table), **SAID), **WANTED, out=out)
+    return near, far
+
+
+def plan(near, **more):
+    fields = {
+        "query": dn.Mean(),
+        "epsilon": "1",
+        "domain": (-300, 3000),
+        "grid": near.grid,
+        "history": 3,
+        "groups": "suburb",
+        "level": "strong",
+        "mechanism": "cube",
+        "cycle_mechanism": "cube",
+        "minimum_group": 2,
+    }
+    return dn.Plan(**{**fields, **more})
+
+
+PLANS = {
+    "pattern": {"level": "pattern"},
+    "pattern, the whole roster": {"level": "pattern", "groups": None, "mechanism": "laplace"},
+    "strong, slot by slot": {"variation_bound": 500},
+    "base load": {"level": "pattern", "statistic": "base-load", "query": dn.Sum()},
+    "a share": {"query": dn.Share(above=1000), "level": "cycle", "history": 0},
+    "a histogram": {"query": dn.Histogram((0, 1000)), "level": "cycle", "history": 0},
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
+    """Started and reported in the lake and here, a plan has the same name, noisy profile and rows."""
+    wanted = plan(homes[0], **PLANS[name])
+    found = []
+    for panel in homes:
+        curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+        stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+        later = [*stream.report(panel.between(12, 19)), *stream.report(panel.between(16, 36))]
+        assert [each.to_json() for each in stream.rows()] == sorted(
+            {json.dumps(each.to_json()): each.to_json() for each in later}.values(),
+            key=lambda row: (row["step"], row["group"] != "Hill"),
+        )
+        found.append(
+            (stream.plan.hash, [row.to_json() for row in stream.rows()], curator.status().to_json()["streams"])
+        )
+    assert found[0][:2] == found[1][:2]
+    assert found[0][2][0]["counts"] == found[1][2][0]["counts"]
+
+
+def started(panel, **more):
+    """A plan on a panel, in a store of its own."""
+    wanted = plan(panel, **more)
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    return curator, curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+
+
+def folder_of(stream):
+    """Where the profiles of a stream lie."""
+    return pathlib.Path(stream._record().lake.folder.removeprefix("file://"))
+
+
+@pytest.mark.parametrize("mechanism", ["basis", "blocks"])
+def test_whole_cycles_are_reported_the_same(homes, silence, mechanism):
+    """Where a report is made of a whole cycle's variations, whole cycles in the lake give the rows they give here;
+    parts of one are refused, and nothing is published.
+    """
+    body = {"body": dn.Ellipsoid(radius=4000), "basis": dn.Basis(size=3), "mechanism": "basis"}
+    size = {"basis": 3, "blocks": 2}[mechanism]
+    bound = {"variation_bound": dn.Ellipsoid(radius=4000), "cycle_basis": dn.Basis(size=size)}
+    bound["cycle_mechanism"] = mechanism
+    found = []
+    for panel in homes:
+        _, stream = started(panel, **body, **bound)
+        if panel is homes[1]:
+            with pytest.raises(ReadingsError, match="open"):
+                stream.report(panel.between(12, 18))
+            assert stream.rows() == []
+        stream.report(panel.between(12, 36))
+        found.append([row.to_json() for row in stream.rows()])
+    assert found[0] == found[1]
+    assert len(found[0]) == 48
+
+
+def test_profiles_stay_in_the_lake(homes, tmp_path):
+    """Beside its database the store keeps names and groups, and no profile: these the lake has, for its owner."""
+    _, far = homes
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested")
+    (kept,) = (tmp_path / "city.db-profiles").glob("*.parquet")
+    assert pq.read_schema(kept).names == ["household", "group", "weight"]
+    folder = folder_of(stream)
+    assert folder.is_dir()
+    assert folder.stat().st_mode & 0o077 == 0
+    again = dn.Curator.open(tmp_path / "city.db").streams()[0]
+    assert len(again.report(far.between(12, 16))) == 8
+
+
+def test_who_is_erased_is_gone_from_the_lake(homes, silence):
+    """An erased household's name and profile are in no file of the lake's, and its readings change nothing more."""
+    rows = []
+    for panel in homes:
+        curator, stream = started(panel)
+        before = None if panel is homes[0] else folder_of(stream)
+        curator.erase("h07")
+        curator.move_out("h08", 14)
+        rows.append([row.to_json() for row in stream.report(panel.between(12, 20))])
+        if before is not None:
+            after = folder_of(stream)
+            assert after != before
+            assert not before.exists()
+            assert not [file for file in after.rglob("*") if file.is_file() and b"h07" in file.read_bytes()]
+    assert rows[0] == rows[1]
+
+
+def test_strangers_and_missing_homes_are_the_same(homes, silence):
+    """Readings of some of the roster, with others among them, are taken as they are here, and counted so."""
+    found = []
+    for panel in homes:
+        _, stream = started(panel.without(["h00", "h01", "h02"]))
+        stream.report(panel.without(["h05"]).between(12, 20))
+        found.append(([row.to_json() for row in stream.rows()], stream.quality()))
+    assert found[0] == found[1]
+    assert found[0][1]["of households not on the roster"] > 0
+
+
+def test_a_plan_in_the_lake_has_its_homes_to_itself(homes):
+    """No other plan speaks of its steps, it takes no readings from here, and what it cannot do is said."""
+    near, far = homes
+    curator, stream = started(far, level="pattern")
+    for panel, more in ((near, {"query": dn.Sum()}), (far, {"query": dn.Sum()})):
+        with pytest.raises(OverlapError):
+            curator.start(plan(near, level="pattern", **more), history=panel.first(3), acknowledge="untested")
+    with pytest.raises(ReadingsError, match="lake"):
+        stream.report(near.between(12, 16))
+    with pytest.raises(PlanError, match="weights"):
+        started(far, query=dn.Weighted(tuple([1] * 20 + [2] * 20)))
+
+
+def test_a_plan_that_is_not_started_leaves_nothing_in_the_lake(homes, monkeypatch):
+    """Profiles of a plan that is refused at the last moment are gone, those that a killed process has left go with
+    the next start, and those of other stores stay.
+    """
+    _, far = homes
+    curator, stream = started(far)
+    folder = folder_of(stream)
+    dead = folder.with_name(f"{folder.name.partition('-')[0]}-{'0' * 16}-dead")
+    other = folder.with_name(f"another-{'0' * 16}-alive")
+    for each in (dead, other):
+        each.mkdir()
+        (each / "diurnal.json").write_text("{}")
+    stream.stop()
+    before = set(folder.parent.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(starting, "with_forms", lambda record: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            curator.start(plan(far, epsilon="2"), history=far.between(12, 24), acknowledge="untested")
+    assert set(folder.parent.iterdir()) == before - {dead}
+    assert curator.verify().sound
+
+
+def test_profiles_that_were_changed_in_the_lake_are_refused(homes):
+    """A table of profiles that is another, or gone, is found by verification, and nothing is reported from it."""
+    _, far = homes
+    curator, stream = started(far)
+    assert curator.verify().sound
+    (table,) = folder_of(stream).glob("homes-*")
+    for file in table.glob("*.parquet"):
+        found = pq.read_table(file)
+        values = [[value and value + 1 for value in each] for each in found.column("values").to_pylist()]
+        column = pa.array(values, found.schema.field("values").type)
+        pq.write_table(found.set_column(found.schema.get_field_index("values"), "values", column), file)
+    for crc in table.glob(".*.crc"):
+        crc.unlink()
+    with pytest.raises(StoreError, match="not those"):
+        stream.report(far.between(12, 16))
+    assert stream.rows() == []
+    (finding,) = curator.verify().findings
+    assert "in the lake" in finding
+
+
+def test_steps_in_the_lake_wait_for_a_grace_or_are_closed(homes, silence):
+    """With a grace, steps that are still open are refused, as nothing of them is held; closed, they are what they
+    are here.
+    """
+    found = []
+    for panel in homes:
+        _, stream = started(panel, grace=2)
+        if panel is homes[1]:
+            with pytest.raises(ReadingsError, match="open"):
+                stream.report(panel.between(12, 18))
+        stream.report(panel.between(12, 18), close=True)
+        stream.report(panel.between(22, 26), close=True)
+        found.append(([row.to_json() for row in stream.rows()], stream.quality()))
+    assert found[0] == found[1]
+    assert [row["step"] for row in found[0][0]][::2] == list(range(12, 26))
