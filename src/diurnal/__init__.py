@@ -12,7 +12,7 @@ The way through the house, each room knowing only the ones before it:
                Plan, Reference, typical, informed, predict, choose, explain, epsilon_for, best_split, trade;
                smooth, which tells afterwards what released reports say of the truth
     curator    start once, report each step once, for ever
-               Curator, Stream, Report; watch_folder, watch_table
+               Curator, Stream, Report; watch_folder, watch_table, watch_frame
     show       tables, charts, the command line
                whatever can be drawn has .draw("file.svg")
     study      beside the way: the paper as it is printed, reproduced, compared with every rival; promises audited
@@ -37,7 +37,7 @@ from diurnal.check.verdict import Thresholds, Verdict, check
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
-from diurnal.curator.watch import watch_folder, watch_table
+from diurnal.curator.watch import watch_folder, watch_frame, watch_table
 from diurnal.picture import hung_in as _hung_in
 from diurnal.planning.bounds import informed
 from diurnal.planning.free import Free
@@ -123,6 +123,7 @@ __all__ = [
     "trade",
     "typical",
     "watch_folder",
+    "watch_frame",
     "watch_table",
     "write",
 ]

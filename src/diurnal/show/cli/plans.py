@@ -16,7 +16,7 @@ from diurnal.readings.panel import Panel
 from diurnal.show.certificate import certificate as certified
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import a_panel
+from diurnal.show.cli.verbs import Engine, Master, a_panel, a_session
 from diurnal.show.files import check_target, write_whole
 from diurnal.show.proposal import Asked, Proposal, propose
 
@@ -80,6 +80,8 @@ def plan(
     minimum_group: Annotated[int, typer.Option(help="The least homes a published sum may be of.")] = 15,
     out: Annotated[Path | None, typer.Option(help="Write the plan: JSON, for `start`.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the promise: Markdown, to be filed.")] = None,
+    engine: Engine = "local",
+    master: Master = "local[*]",
 ) -> None:
     """What would be promised, and how good reports would be: every mechanism, before anything is spent.
 
@@ -116,7 +118,7 @@ def plan(
         minimum_group=minimum_group,
     )
     asked.check()
-    homes = a_panel([panel])
+    homes = a_panel([panel], spark=a_session(engine, master))
     elsewhere = None if open_data is None else a_panel([open_data])
     found = propose(asked, homes, domain=homes.domain, open_data=elsewhere)
     if out is not None:

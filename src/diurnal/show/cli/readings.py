@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from diurnal.check.verdict import Thresholds
 from diurnal.check.verdict import check as checked
+from diurnal.errors import InputError
+from diurnal.readings.engines.spark.session import running
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read, write
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen
-from diurnal.show.cli.verbs import a_panel
+from diurnal.show.cli.verbs import Engine, Master, a_panel, a_session
 from diurnal.show.files import check_target
 from diurnal.study.town import Town
 
@@ -21,10 +23,29 @@ SOURCE = "About the source"
 PANEL = "About the panel"
 
 
+def frame_of(session: Any, source: list[str], database: str | None) -> Any:
+    """Parquet as a Spark frame.
+
+    Raises:
+        InputError: Something else is to be read.
+    """
+    if database is not None or any(not _is_parquet(each) for each in source):
+        raise InputError(
+            "On Spark `import` reads Parquet.",
+            hint="Leave --engine out; or read any table in Python: dn.panel(dn.read(frame), out=...).",
+        )
+    with running("finding the files"):
+        return session.read.parquet(*source)
+
+
+def _is_parquet(source: str) -> bool:
+    return "://" in source or Path(source).is_dir() or source.endswith(".parquet")
+
+
 def import_(
     screen: Screen,
     source: Annotated[list[str], typer.Argument(help="Files, folders or globs; or, with --database, a SQL query.")],
-    out: Annotated[Path, typer.Option(help="The Parquet file to keep the panel in.")],
+    out: Annotated[Path, typer.Option(help="The Parquet file to keep the panel in; on Spark a folder.")],
     format_: Annotated[
         str,
         typer.Option("--format", help="ausgrid, umass, long, wide, nem12, greenbutton.", rich_help_panel=SOURCE),
@@ -82,6 +103,8 @@ def import_(
         Path | None, typer.Option(help="CSV: household and a column a partition.", rich_help_panel=PANEL)
     ] = None,
     tenancies: Annotated[Path | None, typer.Option(help="CSV: household,from.", rich_help_panel=PANEL)] = None,
+    engine: Engine = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Import meter data of any layout into a panel: integers on a regular grid, kept as Parquet.
 
@@ -101,8 +124,10 @@ def import_(
         "zone": source_zone,
         "channel": channel,
     }
+    session = a_session(engine, master)
+    rows = source[0] if database is not None or len(source) == 1 else source
     homes = read(
-        source[0] if database is not None or len(source) == 1 else source,
+        rows if session is None else frame_of(session, source, database),
         format=format_,
         database=database,
         **{name: given for name, given in said.items() if given is not None},
@@ -141,6 +166,8 @@ def check(
     largest: Annotated[float, typer.Option(help="Below which all correlations are small.")] = Thresholds.largest,
     median: Annotated[float, typer.Option(help="Below which half of them are.")] = Thresholds.median,
     draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs diurnal[charts].")] = None,
+    engine: Engine = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Is it almost periodic? How large what cycles have in common is, and how sure it is not zero.
 
@@ -149,7 +176,7 @@ def check(
     if draw is not None:
         check_target(draw, source)
     verdict = checked(
-        a_panel(source, period=period, zone=zone),
+        a_panel(source, period=period, zone=zone, spark=a_session(engine, master)),
         periods=also or (),
         thresholds=Thresholds(largest=largest, median=median),
     )

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
+from diurnal.curator.far import is_far
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
@@ -19,7 +20,19 @@ from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, StreamKey, a_panel, a_plan, a_store, a_stream, shown
+from diurnal.show.cli.verbs import (
+    Engine,
+    Master,
+    Profiles,
+    StoreAt,
+    StreamKey,
+    a_panel,
+    a_plan,
+    a_session,
+    a_store,
+    a_stream,
+    shown,
+)
 from diurnal.show.export import export as exported
 from diurnal.show.files import check_target
 
@@ -48,13 +61,15 @@ def start(
     delta_cap: Annotated[str | None, typer.Option(help="When the store is made: the delta of both.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only say what it would mean.")] = False,
     profiles: Profiles = None,
+    engine: Engine = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Start a plan, once: check, spend the budget, draw the noisy profile. Started again: the same stream.
 
     A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
     for these homes: a second one would not know what the first has spent.
     """
-    wanted, panel = a_plan(plan), a_panel([history])
+    wanted, panel = a_plan(plan), a_panel([history], spark=a_session(engine, master))
     caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
@@ -63,8 +78,10 @@ def start(
     if there is None:
         # All that could be refused is refused in a store of no consequence, before one is made that lasts.
         rehearsal = Curator.in_memory(budget)
-        sentences = rehearsal.explain(wanted, learned)
-        if not dry_run:
+        # In the lake it would write profiles there: it is only asked.
+        read = acknowledge or "" if is_far(learned) and not dry_run else acknowledge
+        sentences = rehearsal.explain(wanted, learned, acknowledge=read)
+        if not (dry_run or is_far(learned)):
             rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
     else:
         sentences = there.explain(wanted, learned)
@@ -98,6 +115,8 @@ def report(
     stream: StreamKey = None,
     close: Annotated[bool, typer.Option(help="Close its steps with what is there.")] = False,
     profiles: Profiles = None,
+    engine: Engine = "local",
+    master: Master = "local[*]",
 ) -> None:
     """Report readings: rows are drawn up, committed, and then printed. Asked again: the same rows.
 
@@ -106,7 +125,8 @@ def report(
     """
     curator = a_store(store, profiles)
     found = a_stream(curator, stream)
-    panel = a_panel(source, like=found.plan.grid, domain=found.plan.domain)
+    session = a_session(engine, master)
+    panel = a_panel(source, like=found.plan.grid, domain=found.plan.domain, spark=session)
     rows: list[Report] = []
     for batch in _batches(found, panel, close=close):
         for row in batch:

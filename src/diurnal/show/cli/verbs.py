@@ -19,8 +19,9 @@ import diurnal_command
 from diurnal import __version__
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
-from diurnal.errors import BodyError, DiurnalError, PlanError, QueryError, StreamError
+from diurnal.errors import BodyError, DiurnalError, InputError, PlanError, QueryError, StreamError
 from diurnal.planning.plan import Plan
+from diurnal.readings.engines.spark.session import session_at
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.importing import read
 from diurnal.readings.kept import is_kept, open_panel
@@ -48,6 +49,9 @@ Profiles = Annotated[
 StreamKey = Annotated[
     str | None, typer.Option("--stream", help="How the stream's name begins; the one that runs unless given.")
 ]
+
+Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs diurnal[spark].")]
+Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
 
 
 def _say_version(asked: bool) -> None:
@@ -176,6 +180,13 @@ def with_flags(error: DiurnalError) -> str:
     return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
 
 
+def a_session(engine: str, master: str) -> Any:
+    """The Spark session that a verb runs on; None if it runs here."""
+    if engine not in ("local", "spark"):
+        raise InputError(f"Expected --engine {engine!r} to be local or spark.", hint="--engine local")
+    return None if engine == "local" else session_at(master)
+
+
 def a_panel(
     source: list[str],
     *,
@@ -183,6 +194,7 @@ def a_panel(
     zone: str | None = None,
     like: Any = None,
     domain: tuple[int, int] | None = None,
+    spark: Any = None,
 ) -> Panel:
     """The panel of a kept file, or of raw files that tell everything themselves.
 
@@ -192,9 +204,10 @@ def a_panel(
         zone: The homes' wall clock, where raw files do not tell.
         like: The grid of a stream, for raw files.
         domain: Its domain: what is outside is set aside.
+        spark: The Spark session for a panel in the lake.
     """
-    if len(source) == 1 and is_kept(source[0]):
-        panel = open_panel(source[0])
+    if len(source) == 1 and (spark is not None or is_kept(source[0])):
+        panel = open_panel(source[0], spark=spark)
         return panel if period is None else panel.with_period(period)
     homes = read(source[0] if len(source) == 1 else source)
     if like is not None:
