@@ -8,7 +8,7 @@ import pathlib
 import platform
 import sys
 
-from benchmarks import curator, fuzz, gram, noise, readings, service, step
+from benchmarks import curator, fuzz, gram, noise, readings, service, spark, step
 from benchmarks.timing import Result
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "performance.md"
@@ -31,7 +31,7 @@ are there for a sense of size only.
 
 def main() -> None:
     results: list[Result] = []
-    for module in (noise, step, curator, gram, readings, service):
+    for module in (noise, step, curator, gram, readings, service, spark):
         for result in module.run():
             print(result.row(), file=sys.stderr)
             results.append(result)

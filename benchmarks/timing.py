@@ -28,7 +28,7 @@ class Result:
 
     def _text(self, value: float) -> str:
         if self.unit != "s":
-            return f"{value:.0f} {self.unit}"
+            return f"{value:.2g} B" if self.unit == "B" else f"{value:.0f} {self.unit}"
         return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
