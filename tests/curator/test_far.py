@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
-from diurnal.curator import starting
-from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError
+from diurnal.curator import batch, starting
+from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError, StreamError
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -182,6 +182,20 @@ def test_a_plan_in_the_lake_has_its_homes_to_itself(homes):
         stream.report(near.between(12, 16))
     with pytest.raises(PlanError, match="weights"):
         started(far, query=dn.Weighted(tuple([1] * 20 + [2] * 20)))
+
+
+def test_batches_from_elsewhere_pass_a_plan_in_the_lake_by(homes, silence):
+    """A batch that a service is sent is for the plans whose homes are here; one in the lake is not asked."""
+    near, far = homes
+    curator, stream = started(far.without(["h00", "h01", "h02", "h03"]))
+    here = near.columns(np.arange(4))
+    with pytest.raises(StreamError, match="No stream"):
+        batch.take(curator, "a", "1" * 64, here.between(12, 16))
+    other = curator.start(plan(near, groups=None), history=here.first(3), acknowledge="untested")
+    (fate,) = batch.take(curator, "a", "1" * 64, near.between(12, 16))
+    assert fate.stream == other.plan.hash
+    assert batch.known(curator, "a", "1" * 64)[0].again
+    assert stream.rows() == []
 
 
 def test_a_plan_that_is_not_started_leaves_nothing_in_the_lake(homes, monkeypatch):

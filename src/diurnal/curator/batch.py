@@ -105,6 +105,9 @@ def _open(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
 
 
 def _is_open(curator: Curator, record: StreamRecord) -> bool:
+    if record.lake is not None:
+        # Its readings come from the lake.
+        return False
     last = curator._store.last_step(record.number)
     return record.end is None or max(record.first_step, -1 if last is None else last + 1) < record.end
 
