@@ -129,6 +129,84 @@ def test_whole_cycles_are_reported_the_same(homes, silence, mechanism):
     assert len(found[0]) == 48
 
 
+def test_a_cycle_begun_in_the_middle_is_whole_or_closed(homes, silence):
+    """Where a report is made of a whole cycle, one whose beginning is missing is refused, or closed with what is
+    there as it is here; what comes for it later changes nothing, and the next cycles go on, also over a gap.
+    """
+    bound = {
+        "variation_bound": dn.Ellipsoid(radius=4000),
+        "cycle_basis": dn.Basis(size=3),
+        "cycle_mechanism": "basis",
+    }
+    body = {"body": dn.Ellipsoid(radius=4000), "basis": dn.Basis(size=3), "mechanism": "basis"}
+    found = []
+    for panel in homes:
+        _, stream = started(panel, **body, **bound)
+        if panel is homes[1]:
+            with pytest.raises(ReadingsError, match="open"):
+                stream.report(panel.between(14, 20))
+            stream.report(panel.between(14, 20), close=True)
+        else:
+            stream.report(panel.between(14, 20))
+            stream.close(before=16)
+        stream.report(panel.between(12, 14))
+        stream.report(panel.between(28, 32))
+        found.append([row.to_json() for row in stream.rows()])
+    assert found[0] == found[1]
+    assert sorted({row["step"] for row in found[0]}) == [*range(12, 20), *range(28, 32)]
+
+
+def test_cycles_that_have_ended_are_closed(homes, silence):
+    """Steps of an ended cycle for which nothing came are reported as missing readings, and its noise is erased."""
+    found = []
+    for panel in homes:
+        _, stream = started(panel, variation_bound=500)
+        stream.report(panel.between(12, 14))
+        stream.close(before=16)
+        found.append([row.to_json() for row in stream.rows()])
+        with stream._store.transaction():
+            assert not stream._store.noisy_cycles(stream._record().number)
+    assert found[0] == found[1]
+    assert [row["step"] for row in found[0]][::2] == [12, 13, 14, 15]
+
+
+def test_who_has_moved_out_closes_nothing(homes, silence):
+    """Readings of homes that have moved out let no step close, and are not counted as late."""
+    found = []
+    for panel in homes:
+        curator, stream = started(panel, grace=2)
+        gone = [f"h{number:02}" for number in range(5)]
+        for name in gone:
+            curator.move_out(name, 12)
+        if panel is homes[0]:
+            stream.report(panel.columns(np.arange(5)).between(12, 18))
+        else:
+            stream.take("a", lambda panel=panel: panel.columns(np.arange(5)).between(12, 18), again=True)
+        assert stream.rows() == []
+        stream.report(panel.between(12, 18), close=True)
+        stream.report(panel.between(12, 16))
+        found.append(([row.to_json() for row in stream.rows()], stream.quality()["late, and not taken"]))
+    assert found[0] == found[1]
+
+
+def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
+    """Erasing in a restored backup makes profiles of its own, and the original still reports.
+
+    Profiles that are gone are named with their plan.
+    """
+    _, far = homes
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested")
+    curator.backup(tmp_path / "copy.db")
+    copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.head)
+    copy.erase("h07")
+    assert folder_of(copy.streams()[0]) != folder_of(stream)
+    assert len(stream.report(far.between(12, 16))) == 8
+    folder_of(stream).rename(tmp_path / "away")
+    with pytest.raises(StoreError, match=stream.plan.hash[:12]):
+        stream.report(far.between(16, 20))
+
+
 def test_profiles_stay_in_the_lake(homes, tmp_path):
     """Beside its database the store keeps names and groups, and no profile: these the lake has, for its owner."""
     _, far = homes

@@ -478,7 +478,7 @@ def test_tenths_of_a_minute_are_off_the_grid():
 def test_one_wrong_date_does_not_make_a_panel_of_decades():
     """A single date forty years off is refused, because the rows would fill almost nothing."""
     rows = [*(row for home in "abcdefgh" for row in half_hours(48, home=home)), ("a", datetime(1972, 1, 1), 0.1)]
-    with pytest.raises(ReadingsError, match="less than a hundredth"):
+    with pytest.raises(ReadingsError, match="less than 1 in 100"):
         make(rows)
 
 

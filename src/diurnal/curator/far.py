@@ -112,6 +112,22 @@ def _digested(block: Panel) -> int:
     return total
 
 
+def _kept(record: StreamRecord) -> Panel:
+    """The profiles of a plan.
+
+    Raises:
+        StoreError: They are not there.
+    """
+    assert record.lake is not None
+    try:
+        return open_panel(record.lake.folder)
+    except ReadingsError:
+        raise StoreError(
+            f"The profiles of plan {record.key[:12]} cannot be read from the lake.",
+            hint="Restore their folder, or stop the plan and start one on a new history.",
+        ) from None
+
+
 def is_sound(record: StreamRecord) -> bool:
     """Whether a plan's profiles in the lake are those that were put there."""
     assert record.lake is not None
@@ -137,8 +153,10 @@ def forgotten(record: StreamRecord, place: int, alias: str, store: Store) -> Str
     out = _new_place(before.rpartition("/")[0], record, store)
     after = record.forgetting(place, alias)
     renamed = {household: after.households[place]}
-    kept = homes.keep(kernel, open_panel(before), out, steps=record.plan.grid.slots, renamed=renamed)
-    store.discard(before)
+    kept = homes.keep(kernel, _kept(record), out, steps=record.plan.grid.slots, renamed=renamed)
+    if before.rpartition("/")[2].startswith(f"{store.lineage}-"):
+        # A backup's profiles are its original's until it has made its own.
+        store.discard(before)
     return replace(after, lake=Lake(folder=out, digest=_digest(kept)))
 
 
@@ -223,23 +241,49 @@ def spanning(panel: Panel, steps: range) -> Panel:
     return replace(panel, data=replace(data, cut=cut), first_step=steps.start)
 
 
-def seen(panel: Panel) -> Integers:
-    """How many readings there are at each step."""
+def seen(record: StreamRecord, panel: Panel) -> Integers:
+    """How many readings there are at each step, without those of who has moved out."""
+    since = _since(record, panel.first_step)
 
     def kernel(block: Panel) -> Integers:
-        found: Integers = block.present.sum(axis=1)
+        found: Integers = _still(block.present, block.households, since).sum(axis=1)
         return found
 
     found: Integers = fold(kernel, panel, np.add, label="Counting readings")
     return found
 
 
-def present(panel: Panel, steps: Sequence[int]) -> int:
+def present(record: StreamRecord, panel: Panel, steps: Sequence[int]) -> int:
     """How many readings there are at some steps of a panel."""
     if not steps:
         return 0
     rows = np.array(steps) - panel.first_step
-    return int(seen(panel)[rows].sum())
+    return int(seen(record, panel)[rows].sum())
+
+
+def missing(record: StreamRecord, steps: range) -> Panel:
+    """The households of a plan with no reading at some steps."""
+    kept = _kept(record)
+    assert isinstance(kept.data, LakeData)
+    gone = tuple(range(len(steps)))
+    cut = replace(kept.data.cut, window=(0, len(steps)), gone=gone)
+    return replace(kept, grid=record.plan.grid, data=replace(kept.data, cut=cut), first_step=steps.start)
+
+
+def _since(record: StreamRecord, first: int) -> dict[str, int]:
+    """From which row on those who have moved out do not move, by name."""
+    return {record.households[place]: max(0, step - first) for place, step in record.silenced.items()}
+
+
+def _still(present: Marks, households: Sequence[str], since: Mapping[str, int]) -> Marks:
+    """Where there is a reading of somebody who has not moved out."""
+    if since.keys().isdisjoint(households):
+        return present
+    marks = present.copy()
+    for place, name in enumerate(households):
+        if name in since:
+            marks[since[name] :, place] = False
+    return marks
 
 
 class Block:
@@ -250,11 +294,8 @@ class Block:
     ) -> None:
         slots = block.grid.slots
         self.profile, self.known = block.readings[:slots], block.present[:slots]
-        self.readings, self.present = block.readings[slots:], block.present[slots:].copy()
-        for place, name in enumerate(block.households):
-            if name in moved_out:
-                self.present[max(0, moved_out[name]) :, place] = False
-        self.readings = np.where(self.present, self.readings, 0)
+        self.present = _still(block.present[slots:], block.households, moved_out)
+        self.readings = np.where(self.present, block.readings[slots:], 0)
         codes = {name: number for number, name in enumerate(names, start=1)}
         self.digest = _digested(replace(block, data=Arrays(self.profile, self.known)))
         column = (names[0],) * block.n_households if partition is None else block.groups[partition]
@@ -280,12 +321,11 @@ def _fold(
     Raises:
         StoreError: Their profiles are not what was put there.
     """
-    assert record.lake is not None
-    kept = open_panel(record.lake.folder)
+    kept = _kept(record)
     both = kept if panel is None else homes.beside(kept, panel)
     names, partition = tuple(group.name for group in record.groups), record.plan.groups
     first = 0 if panel is None else panel.first_step
-    since = {record.households[place]: step - first for place, step in record.silenced.items()}
+    since = _since(record, first)
 
     def whole(block: Panel) -> tuple[Result, int]:
         homes_ = Block(block, names, partition, since)
@@ -295,6 +335,7 @@ def _fold(
         return add(one[0], two[0]), one[1] + two[1]
 
     found, digest = fold(whole, both, added, label="Adding up homes")
+    assert record.lake is not None
     if f"{digest % 2**256:064x}" != record.lake.digest:
         raise StoreError(
             "The profiles in the lake are not those that were put there.",
@@ -333,8 +374,10 @@ def aligned(record: StreamRecord, panel: Panel) -> Panel:
 def strangers(record: StreamRecord, panel: Panel, due: int) -> int:
     """How many readings there are, before a step, of households that are not on the roster."""
     others = np.flatnonzero(~_known(record, panel))
+    if not len(others):
+        return 0
     panel = panel.on_grid(record.plan.grid)
-    return present(panel.columns(others), [step for step in panel.steps if step < due]) if len(others) else 0
+    return present(record, panel.columns(others), [step for step in panel.steps if step < due])
 
 
 def _known(record: StreamRecord, panel: Panel) -> Marks:

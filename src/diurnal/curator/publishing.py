@@ -25,7 +25,6 @@ from diurnal.curator.intake import as_panel, without_moved
 from diurnal.curator.layers import Layers, in_parts, noised, released
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
-from diurnal.errors import ReadingsError
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.query import CountingQuery
@@ -56,21 +55,20 @@ class Publisher:
         self._publish_steps(parts)
         self._close_cycles()
 
-    def publish_cycles(self, panel: Panel, steps: Sequence[int]) -> None:
+    def publish_cycles(self, panel: Panel, steps: Sequence[int]) -> set[int]:
         """Publish steps of whole cycles, of households in the lake: nothing of them is held here.
 
-        Raises:
-            ReadingsError: Some steps of a cycle were published before: its noise is never drawn again.
+        Of a cycle that has published steps the others are passed by: its noise is never drawn again.
         """
-        slots = self._record.plan.grid.slots
+        slots, done = self._record.plan.grid.slots, set[int]()
         for cycle in sorted({step // slots for step in steps}):
             span = range(cycle * slots, (cycle + 1) * slots)
-            if self._store.published(self._record.number, span):
-                raise ReadingsError(
-                    "Some steps of this cycle were published before the others.", hint="Go on with the next cycle."
-                )
-            self._publish_far(far.spanning(panel, span), [step for step in steps if step in span])
+            if not self._store.published(self._record.number, span):
+                due = [step for step in steps if step in span]
+                self._publish_far(far.spanning(panel, span), due)
+                done.update(due)
         self._close_cycles()
+        return done
 
     def _publish_far(self, part: Panel, due: Sequence[int]) -> None:
         record, slots = self._record, self._record.plan.grid.slots

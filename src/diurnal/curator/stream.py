@@ -8,13 +8,14 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from diurnal.check.drift import Drift, drift
-from diurnal.curator import guard
+from diurnal.curator import far, guard
 from diurnal.curator.layers import Layers, layers_of
 from diurnal.curator.publishing import Publisher, reportable, written
 from diurnal.curator.records import StreamRecord, runs
@@ -139,13 +140,21 @@ class Stream:
             end = -1 if last is None else last + 1
             return self._rows(record, range(start, end if stop is None else min(stop, end)))
 
-    def take(self, digest: str, make: Callable[[], Panel], *, again: bool = False) -> list[Report] | None:
+    def take(
+        self,
+        digest: str,
+        make: Callable[[], Panel | None],
+        *,
+        again: bool = False,
+        counts: Mapping[str, int] = MappingProxyType({}),
+    ) -> list[Report] | None:
         """Report what something holds, once: None if it was taken before.
 
         Args:
             digest: What it goes by.
-            make: Makes a panel of it.
+            make: Makes a panel of it; None if there is nothing in it.
             again: Whether readings of open steps will be given again, where the stream does not hold them.
+            counts: What is counted with it, for the custodian.
         """
         with self._store.transaction():
             if self._store.has_taken(self._record().number, digest):
@@ -156,7 +165,19 @@ class Stream:
             if self._store.has_taken(number, digest):
                 return None
             self._store.take(number, digest)
-            return self._report(panel, close=False, again=again)
+            for what, how_many in counts.items():
+                self._store.count(number, what, how_many)
+            return [] if panel is None else self._report(panel, close=False, again=again)
+
+    def reach(self, there: Mapping[int, int]) -> range:
+        """Which steps are worth a look, of a stream whose homes are in the lake.
+
+        Args:
+            there: How many rows there are of each step.
+        """
+        with self._store.transaction():
+            record = self._record()
+            return Taker(record, self._publisher(record), self._store).reach(there)
 
     def close(self, *, before: int) -> list[Report]:
         """Report what is missing of the open steps and cycles that end by a step, taking it as missing readings.
@@ -174,7 +195,11 @@ class Stream:
             for cycle in ended:
                 steps = range(cycle * slots, (cycle + 1) * slots)
                 published = self._store.published(record.number, steps)
-                publisher.publish_held(set(reportable(record, steps, self._store)) - published)
+                open_ = set(reportable(record, steps, self._store)) - published
+                if record.lake is None:
+                    publisher.publish_held(open_)
+                else:
+                    publisher.publish_given([far.missing(record, run) for run in runs(sorted(open_))])
             return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
     def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:

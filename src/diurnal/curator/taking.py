@@ -93,34 +93,61 @@ class Taker:
         record = self._record
         given = far.aligned(record, panel)
         self._store.close_steps(given.calendar)
-        number, slots = record.number, record.plan.grid.slots
+        number = record.number
         published, fresh = self._sorted(given.steps)
         if self.at_once:
             due, steps = given.steps.stop, set(fresh)
         else:
-            seen = dict(zip(given.steps, far.seen(given).tolist(), strict=True))
+            seen = dict(zip(given.steps, far.seen(record, given).tolist(), strict=True))
             there = {step: seen[step] for step in fresh if seen[step]}
-            latest = given.steps.stop - 1 if close else self._latest(there) - record.plan.grace
-            due = latest + 1 if self._publisher.slot_by_slot else (latest + 1) // slots * slots
-            begin = min([*there, due])
-            settled = self._store.settled(number)
-            span = range(begin if settled is None else min(begin, settled), due)
-            steps = set(reportable(record, span, self._store)) - self._store.published(number, span)
-            if not again and max(there, default=-1) >= due:
+            if close:
+                self._store.see(number, given.steps.stop - 1)
+            due = given.steps.stop if close else self._latest(there) - record.plan.grace + 1
+            due, steps = self._closing(there, due)
+            if not again and (max(there, default=-1) >= due or not (close or steps <= {*given.steps})):
                 raise ReadingsError(
                     "Some of these steps are still open, and steps in the lake are not held.",
-                    hint="Give them later, with all of their readings; or close them: close=True; a cycle's whole.",
+                    hint="Give them with all of their readings (a cycle's whole), or close them: close=True.",
                 )
-            self._store.settle(number, max(span.start, due))
         late = [step for step in published if step < due]
-        self.counts["late, and not taken"] += far.present(given, late)
+        self.counts["late, and not taken"] += far.present(record, given, late)
         self.counts["of households not on the roster"] += far.strangers(record, panel, due)
-        parts = [far.spanning(given, run) for run in runs(sorted(steps))]
         if self._publisher.slot_by_slot:
-            self._publisher.publish_given(parts)
+            self._publisher.publish_given([far.spanning(given, run) for run in runs(sorted(steps))])
         else:
-            self._publisher.publish_cycles(given, sorted(steps))
+            steps = self._publisher.publish_cycles(given, sorted(steps))
         return steps.union(given.steps)
+
+    def _closing(self, there: Mapping[int, int], due: int) -> tuple[int, set[int]]:
+        """Before which step all close, of homes in the lake, and which of them are to be published.
+
+        Where reports are made of a whole cycle, it closes as a whole.
+        """
+        record, number = self._record, self._record.number
+        whole = 1 if self._publisher.slot_by_slot else record.plan.grid.slots
+        due = due // whole * whole
+        settled = self._store.settled(number)
+        begin = min([*there, due if settled is None else settled]) // whole * whole
+        span = range(begin, due)
+        steps = set(reportable(record, span, self._store)) - self._store.published(number, span)
+        if not record.plan.grace:
+            # Without a grace nothing is closed by what is later: what is given is.
+            given = {step // whole for step in there}
+            steps = {step for step in steps if step // whole in given}
+        self._store.settle(number, max(begin, due, settled or 0))
+        return due, steps
+
+    def reach(self, there: Mapping[int, int]) -> range:
+        """Which steps are worth a look, of homes in the lake: so many rows there are of each.
+
+        What is much later and of few homes comes from clocks that are off, and what is much earlier is late.
+        """
+        record, slots = self._record, self._record.plan.grid.slots
+        settled = None if self.at_once else self._store.settled(record.number)
+        last = self._store.last_step(record.number)
+        latest = self._seen({step: n for step, n in there.items() if step >= 0}, -1 if last is None else last)
+        first = record.first_step if settled is None else max(record.first_step, settled - slots)
+        return range(first, max(latest, record.first_step) + slots + record.plan.grace + 1)
 
     def _hold(self, panel: Panel, steps: Sequence[int], *, close: bool) -> dict[int, HeldStep]:
         """Keep readings of open steps with those that came before. Returns what is held of these steps now."""
@@ -160,16 +187,18 @@ class Taker:
         seen when a tenth of the households are there, and when it is more than a cycle ahead, half of them.
         """
         record = self._record
-        latest, near = (
-            self._store.latest(record.number),
-            record.plan.grid.slots + record.plan.grace,
-        )
+        latest = self._seen(there, self._store.latest(record.number))
+        self._store.see(record.number, latest)
+        return latest
+
+    def _seen(self, there: Mapping[int, int], latest: int) -> int:
+        record = self._record
+        near = record.plan.grid.slots + record.plan.grace
         for step in sorted(there):
             share = there[step] / max(1, int(np.count_nonzero(record.awaited(step))))
             ahead = step > max(latest, record.first_step) + near
             if share >= (0.5 if ahead else 0.1):
                 latest = max(latest, step)
-        self._store.see(record.number, latest)
         return latest
 
     def _closed(self, due: int) -> set[int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
@@ -124,6 +124,7 @@ def watch_frame(
     told: Callable[[Taken], None] = lambda _: None,
     once: bool = False,
     every: float = 10.0,
+    on_bad: Literal["stop", "skip"] = "stop",
     **said: Any,
 ) -> None:
     """Take what keeps coming into a streaming frame of Spark's, each batch once, until the query is stopped.
@@ -139,33 +140,61 @@ def watch_frame(
         told: Is told of each batch.
         once: Whether to end when there are no more rows.
         every: How many seconds there are between two batches, at least.
+        on_bad: What to do with a batch that cannot be read as readings: stop, and be given it again after a
+            restart; or skip it, which is counted, and told.
         said: What `read` and `panel` are to be told about the rows.
 
     Raises:
-        DiurnalError: A batch cannot be taken; nothing of it was. It comes again after a restart.
+        DiurnalError: A batch cannot be taken; nothing of it was.
     """
     _check(said)
+    if on_bad not in ("stop", "skip"):
+        raise ReadingsError(f"Expected on_bad to be 'stop' or 'skip', got {on_bad!r}.", hint="on_bad='stop'")
     about, notes = _reading(said), str(checkpoint).rstrip("/")
 
     def take(name: str, number: int, batch: Any) -> None:
         # A batch without rows tells nothing, and there is one whenever a source is looked at in vain.
         found: Sequence[Report] | None = ()
+        error = ""
         if not batch.isEmpty():
-            found = far(name, number, batch) if stream.is_far else near(name, batch)
-        told(Taken(name=name, rows=tuple(found or ()), again=found is None, head=stream.head))
+            try:
+                found = far(name, number, batch) if stream.is_far else near(name, batch)
+            except ReadingsError as refused:
+                if on_bad == "stop":
+                    raise
+                error, found = str(refused), stream.take(name, lambda: None, counts={"batches passed by": 1})
+        told(Taken(name=name, rows=tuple(found or ()), again=found is None, error=error, head=stream.head))
 
     def near(name: str, batch: Any) -> Sequence[Report] | None:
         return stream.take(name, lambda: _panel(stream, read(batch.toArrow(), **about), said))
 
     def far(name: str, number: int, batch: Any) -> Sequence[Report] | None:
-        rows, since, out = batch, stream.open_from, f"{notes}/diurnal-batch"
-        if since is not None:
-            waiting = WaitingRows(batch, read(batch, **about).format, stream.plan.grid, notes)
-            rows = waiting.with_batch(number, since)
+        since, out = stream.open_from, f"{notes}/diurnal-batch"
+        waiting = WaitingRows(batch, read(batch, **about).format, stream.plan.grid, notes)
+        rows = batch if since is None else waiting.with_batch(number, since)
+        there = waiting.by_step(rows)
+        reach = stream.reach(there)
+        late = sum(n for step, n in there.items() if step < reach.start)
+        # Where steps wait, rows of much later ones wait as well.
+        ahead = sum(n for step, n in there.items() if step >= reach.stop) if since is None else 0
+        wanted = waiting.between(rows, reach)
+
+        def panel() -> Panel | None:
+            if late + ahead and wanted.isEmpty():
+                return None
+            return _panel(stream, read(wanted, **about), {**said, "out": out})
+
         try:
             return stream.take(
-                name, lambda: _panel(stream, read(rows, **about), {**said, "out": out}), again=since is not None
+                name,
+                panel,
+                again=since is not None,
+                counts={"late, and not taken": late, "of a much later step": ahead},
             )
+        except ReadingsError:
+            if since is not None and on_bad == "skip":
+                waiting.without_batch(number)
+            raise
         finally:
             discard(out)
 

@@ -255,7 +255,9 @@ class Import:
         """
         placing = Placing.of(stage, options)
         rules = _rules(stage, options, placing)
-        _check_size(len(placing.roster.households), rules.steps, n_rows)
+        # In the lake a gap costs next to nothing; here it costs memory.
+        least = 10_000 if isinstance(given.parts[0], SparkFrame) else 100
+        _check_size(len(placing.roster.households), rules.steps, n_rows, least)
         nobody = np.zeros((0, len(placing.roster.households)), dtype=np.int64)
         anchor = EPOCH + timedelta(seconds=placing.anchor)
         panel = Panel(
@@ -427,11 +429,11 @@ def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
     )
 
 
-def _check_size(households: int, steps: int, n_rows: int) -> None:
+def _check_size(households: int, steps: int, n_rows: int, least: int) -> None:
     """Refuse a grid that rows hardly fill: one wrong date would make it decades long."""
-    if households * steps > 5_000_000 and n_rows < households * steps // 100:
+    if households * steps > 5_000_000 and n_rows < households * steps // least:
         raise ReadingsError(
-            f"{n_rows} rows would fill less than a hundredth of {households} households and {steps} steps.",
+            f"{n_rows} rows would fill less than 1 in {least:,} of {households} households and {steps} steps.",
             hint="A date may be wrong; otherwise give anchor= and until= for the span that counts.",
         )
 

@@ -439,6 +439,23 @@ def test_a_folder_is_the_old_panel_or_the_new_one(town, spark, tmp_path):
         dn.open_panel(tmp_path / "homes")
 
 
+def test_a_folder_may_be_called_anything_that_is_no_pattern(town, spark, tmp_path):
+    """Spaces, letters and signs of all kinds are part of a folder's name; what Spark would read as a pattern, or as
+    half an address, is refused. An empty folder that all could see is for its owner alone once it is used.
+    """
+    frame = spark.createDataFrame(_rows(town[0]).slice(0, 2000))
+    for name in ("my lake", "Häuser", "a#b", "50%"):
+        out = tmp_path / name / "homes"
+        out.mkdir(parents=True)
+        dn.panel(dn.read(frame, unit="Wh"), zone="UTC", out=out)
+        assert (out / "diurnal.json").exists()
+        assert out.stat().st_mode & 0o077 == 0
+    assert dn.open_panel(tmp_path / "50%" / "homes").n_households > 0
+    for bad in (tmp_path / "ho[m]es", "s3a:/lake/homes"):
+        with pytest.raises(ReadingsError, match=r"pattern|slashes"):
+            dn.panel(dn.read(frame, unit="Wh"), zone="UTC", out=bad)
+
+
 def test_what_depends_on_the_order_of_rows_is_refused(spark):
     """A Spark frame has no order: no first or last of two values, no first of two showings of an hour; and it wants
     a folder.

@@ -45,7 +45,9 @@ def _is_parquet(source: str) -> bool:
 def import_(
     screen: Screen,
     source: Annotated[list[str], typer.Argument(help="Files, folders or globs; or, with --database, a SQL query.")],
-    out: Annotated[Path, typer.Option(help="The Parquet file to keep the panel in; on Spark a folder.")],
+    out: Annotated[
+        str, typer.Option(help="The Parquet file to keep the panel in; on Spark a folder.", metavar="<path>")
+    ],
     format_: Annotated[
         str,
         typer.Option("--format", help="ausgrid, umass, long, wide, nem12, greenbutton.", rich_help_panel=SOURCE),
@@ -110,7 +112,7 @@ def import_(
 
     What was kept and what was set aside, and why, is printed as a table. It is for the custodian's eyes.
     """
-    check_target(out, [] if database is not None else source, panel=True)
+    check_target(Path(out), [] if database is not None else source, panel=True)
     said = {
         "household": household,
         "meter": meter,

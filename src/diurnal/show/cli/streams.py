@@ -140,12 +140,14 @@ def report(
 
 def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
     """Some cycles at a time, in order, each in a transaction of its own: an interrupt falls between two."""
-    size = BATCH * panel.grid.slots
+    slots, panel = panel.grid.slots, panel.on_grid(stream.plan.grid)
+    begin = panel.first_step
     with Progress("reporting", panel.n_steps) as progress:
-        for begin in range(panel.first_step, panel.first_step + panel.n_steps, size):
-            part = panel.between(begin, min(begin + size, panel.first_step + panel.n_steps))
-            yield stream.report(part, close=close)
-            progress.advance(part.n_steps)
+        while begin < panel.steps.stop:
+            end = min((begin // slots + BATCH) * slots, panel.steps.stop)
+            yield stream.report(panel.between(begin, end), close=close)
+            progress.advance(end - begin)
+            begin = end
 
 
 def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
+
+from diurnal.errors import ReadingsError
 
 
 class Folder:
@@ -13,9 +16,10 @@ class Folder:
         self._jvm = session._jvm
         self._gateway = session._sc._gateway
         self._settings = session._jsc.hadoopConfiguration()
+        _check(path)
         here = "://" not in path and str(self._settings.get("fs.defaultFS", "file:///")).startswith("file:")
-        # Java has a working folder of its own, that of the moment when it began.
-        self.path = Path(path).resolve().as_uri() if here else path.rstrip("/")
+        # Java has a working folder of its own, that of the moment when it began; and it wants no %20.
+        self.path = f"file://{Path(path).resolve()}" if here else path.rstrip("/")
         self._files = self._at("").getFileSystem(self._settings)
         self._files.setWriteChecksum(False)
 
@@ -65,3 +69,17 @@ class Folder:
     def delete(self, name: str) -> None:
         """Delete what is in it under a name, if it is there."""
         self._files.delete(self._at(name), True)
+
+
+def _check(path: str) -> None:
+    """Refuse a path that would be another one for Spark.
+
+    Raises:
+        ReadingsError: It has signs of a pattern, or has been through `Path`, which takes one of two slashes away.
+    """
+    if re.search(r"[\[\]{}*?\\\n]", path):
+        raise ReadingsError(
+            "Spark would take the folder's name for a pattern.", hint="Give one without [ ] { } * ? and \\."
+        )
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)", path):
+        raise ReadingsError("An address has two slashes.", hint="Give it as text: 's3a://lake/homes'.")

@@ -161,11 +161,12 @@ def beside(kept: Panel, panel: Panel) -> Panel:
     (start, stop), (begin, end) = second.cut.window, second.cut.inside
     partitions = tuple(kept.groups)
     left = first.meant.select("household", *map(quoted, partitions), f.col("values").alias("usual"))
-    right = second.meant.select("household", f.slice("values", begin + 1, end - begin).alias("now"))
 
     def nothing(steps: int) -> Any:
         return f.array_repeat(f.lit(None).cast("bigint"), steps)
 
+    inside = f.slice("values", begin + 1, end - begin) if begin < end else nothing(0)
+    right = second.meant.select("household", inside.alias("now"))
     now = f.coalesce("now", nothing(end - begin))
     values = f.concat("usual", nothing(begin - start), now, nothing(stop - end))
     rows = left.join(right, "household", "left").select(

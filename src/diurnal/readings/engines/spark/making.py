@@ -54,7 +54,7 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
                 hint="Give times with an offset, or leave fold='calendar'.",
             )
         for name in job.panel.groups:
-            if name in OWN:
+            if name.casefold() in OWN:
                 raise ReadingsError(f"A partition cannot be called {name!r}.", hint="Give it another name.")
         name = f"{TABLE}{uuid.uuid4().hex[:16]}"
         try:
@@ -80,13 +80,12 @@ def _check_place(folder: Folder, name: str) -> None:
         names = folder.names()
     except NotADirectoryError:
         names = ["a file"]
-    if names is None:
-        folder.make()
-    elif any(not each.startswith((TABLE, FACTS, f".{FACTS}")) for each in names):
+    if any(not each.startswith((TABLE, FACTS, f".{FACTS}")) for each in names or ()):
         raise ReadingsError(
             f"{name} is something else than a panel in a folder of its own, and is not written over.",
             hint="Give a folder that is not there yet.",
         )
+    folder.make()
 
 
 def _written(session: Any, folder: Folder, name: str, job: Any, n_rows: int) -> dict[str, Any]:

@@ -59,10 +59,14 @@ def _made(session: Any, master: str, settings: Mapping[str, str]) -> Any:
     builder = session.builder.master(master).appName("diurnal")
     for name, value in plain.items():
         builder = builder.config(name, value)
+    # What Spark puts down as it sorts has readings: its owner's alone.
+    before = os.umask(0o077)
     try:
         return builder.getOrCreate()
     except Exception as cause:
         kind = type(cause).__name__
+    finally:
+        os.umask(before)
     raise InputError(
         f"Spark does not start ({kind}).",
         hint=f"Check the master {master!r}, and that Java runs: `java -version`.",

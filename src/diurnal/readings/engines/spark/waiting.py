@@ -53,22 +53,54 @@ class WaitingRows:
             number: That of the batch.
             since: The first step that is open.
         """
+        from pyspark.sql import functions as f
+
         names = (self._format.household, self._format.meter, self._format.time)
         keys = [name for name in names if name is not None]
         with running("keeping rows of open steps"):
-            self._folder.make()
-            whole = {int(name[5:]) for name in self._folder.names() or () if name.startswith("done-")}
-            before = max((each for each in whole if each < number), default=None)
-            rows = self._batch
+            rows, before = self._batch, self._before(number)
             if before is not None:
-                first = self._from(self._table(before), since)
-                rows = first.unionByName(rows.join(first.select(*map(quoted, keys)), keys, "left_anti"))
-            rows.write.mode("overwrite").parquet(self._path(number))
-            self._folder.write(f"done-{number}", "")
-            for name in self._folder.names() or ():
-                if name.rpartition("-")[2] not in (str(before), str(number)):
-                    self._folder.delete(name)
-            return self._table(number)
+                first = self._table(before).where(self._step() >= since)
+                # A blank is no value: what comes for it later counts.
+                told = first.where(f.col(quoted(self._format.value)).isNotNull()).select(*map(quoted, keys))
+                rows = first.unionByName(rows.join(told, keys, "left_anti"))
+            return self._keep(number, rows, before)
+
+    @alone
+    def without_batch(self, number: int) -> None:
+        """Let wait what waited before a batch, and nothing of the batch."""
+        with running("keeping rows of open steps"):
+            before = self._before(number)
+            self._keep(number, self._batch.limit(0) if before is None else self._table(before), before)
+
+    @alone
+    def by_step(self, rows: Any) -> dict[int, int]:
+        """How many rows there are of each step."""
+        with running("counting rows"):
+            found = rows.groupBy(self._step().alias("step")).count().toArrow()
+        steps = found.column("step").to_pylist()
+        return {
+            step: n for step, n in zip(steps, found.column("count").to_pylist(), strict=True) if step is not None
+        }
+
+    def between(self, rows: Any, steps: range) -> Any:
+        """The rows of some steps; and those without a time, for the import to refuse."""
+        step = self._step()
+        return rows.where(step.between(steps.start, steps.stop - 1) | step.isNull())
+
+    def _before(self, number: int) -> int | None:
+        """The last batch before one of which there is a table."""
+        self._folder.make()
+        whole = {int(name[5:]) for name in self._folder.names() or () if name.startswith("done-")}
+        return max((each for each in whole if each < number), default=None)
+
+    def _keep(self, number: int, rows: Any, before: int | None) -> Any:
+        rows.write.mode("overwrite").parquet(self._path(number))
+        self._folder.write(f"done-{number}", "")
+        for name in self._folder.names() or ():
+            if name.rpartition("-")[2] not in (str(before), str(number)):
+                self._folder.delete(name)
+        return self._table(number)
 
     def _table(self, number: int) -> Any:
         return self._batch.sparkSession.read.schema(self._batch.schema).parquet(self._path(number))
@@ -76,15 +108,18 @@ class WaitingRows:
     def _path(self, number: int) -> str:
         return f"{self._folder.path}/rows-{number}"
 
-    def _from(self, frame: Any, step: int) -> Any:
-        """The rows of a frame from a step on."""
+    def _step(self) -> Any:
+        """The step of a row, as Spark works it out."""
         from pyspark.sql import functions as f
 
-        wall, begin = f.col(quoted(str(self._format.time))), self._grid.wall(step)
-        first = f.lit(begin.isoformat(sep=" ")).cast("timestamp_ntz")
+        time, epoch = f.col(quoted(self._format.time)), datetime(1970, 1, 1)
         if self._kind == "timestamp":
             # As a number: what the session's own clock shows must not matter.
-            wall = f.unix_micros(f.from_utc_timestamp(wall, self._grid.zone))
-            first = f.lit((begin - datetime(1970, 1, 1)) // timedelta(microseconds=1))
+            micros = f.unix_micros(f.from_utc_timestamp(time, self._grid.zone))
+        else:
+            start = f.lit(epoch.isoformat(sep=" ")).cast("timestamp_ntz")
+            micros = f.timestamp_diff("MICROSECOND", start, time)
+        since = micros - (self._grid.wall(0) - epoch) // timedelta(microseconds=1)
         # A row that says when it ends is of the step before.
-        return frame.where(wall > first if self._format.label == "end" else wall >= first)
+        since = since - 1 if self._format.label == "end" else since
+        return f.floor(since / (self._grid.minutes * 60_000_000)).cast("bigint")
