@@ -75,8 +75,8 @@ def files(folder):
 
 def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silence):
     """Ten times killed and started again, Spark and the store report what the same files give one after the other
-    here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed Spark leaves
-    behind nobody else can read.
+    here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed Spark has
+    left behind nobody else can read.
     """
     homes = panel()
     land(tmp_path / "landing", homes.after(2))
