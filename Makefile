@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check docs bench power kill soak audit pictures browser clean
+.PHONY: help demo test check docs dist bench power kill soak audit pictures browser clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
 	@echo "make test    every test"
 	@echo "make check   style, types and the one-way rule"
 	@echo "make docs    the docs site, strictly, in site/"
+	@echo "make dist    the wheel and the source archive, in dist/"
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
@@ -31,6 +32,9 @@ check: $(VENV)/dev
 
 docs: $(VENV)/dev
 	$(BIN)/python -m mkdocs build --strict
+
+dist: $(VENV)/core
+	$(BIN)/python -m hatchling build
 
 bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks

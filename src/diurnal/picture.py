@@ -55,9 +55,11 @@ class Pictured:
         """
         path = Path(path)
         drawn = self.picture(path.suffix.lstrip(".").lower(), chart)
-        if isinstance(self, Private) and not path.exists():
-            # Its owner's alone from the first byte on.
+        if isinstance(self, Private):
+            # Its owner's alone from the first byte on, also in the place of a picture that all could see.
             path.touch(mode=0o600)
+            if path.is_file():
+                path.chmod(0o600)
         path.write_bytes(drawn)
         return path
 

@@ -485,6 +485,34 @@ def test_what_is_erased_is_in_no_file(on, tmp_path):
     assert found() == []
 
 
+def test_what_was_reported_is_in_no_file(on, tmp_path, monkeypatch):
+    """Held readings of a reported step, and the noise of a cycle that is over, are in no byte of its files."""
+    from diurnal.promise import noise
+
+    mark, drawn = 171_717_171, 987_654_321_987
+    panel = support.town()
+    readings = panel.readings.copy()
+    readings[16:, 7] = mark
+    panel = panel.following(readings, first_step=0)
+    stream = start(on("sqlite", budget=support.ROOMY), panel, **STRONG, grace=2, domain=(0, 2 * 10**8))
+    monkeypatch.setattr(noise, "laplace", lambda size, scale: [drawn] * size)
+    monkeypatch.setattr(noise, "cube", lambda ranges, rate: [drawn] * len(ranges))
+
+    def found(secret):
+        return [path.name for path in tmp_path.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+    half = panel.present[16:18] & (np.arange(40) < 20)
+    stream.report(panel.following(panel.readings[16:18], present=half, first_step=16))
+    assert found(mark.to_bytes(8, "little"))
+    stream.report(panel.between(16, 18))
+    assert found(mark.to_bytes(8, "little")) == []
+    assert found(str(drawn).encode())
+    stream.report(panel.between(18, 20))
+    assert [row.step for row in stream.rows()] == [16, 17, 18, 19]
+    stream.close(before=20)
+    assert found(str(drawn).encode()) == []
+
+
 def test_two_plans_are_told_apart_by_readings_not_by_sums(opens, silence):
     """A later pattern plan falls silent wherever its readings are not the ones that were used, also where sums are
     equal: whether it does tells nothing about one home's variation.

@@ -3,15 +3,18 @@
 A version's store is made once, with `python tests/curator/test_versions.py`, and kept for ever.
 """
 
+import contextlib
 import json
 import pathlib
 import shutil
+import sqlite3
 
 import pytest
 
 import diurnal as dn
 import support
 from diurnal.curator import schema
+from diurnal.errors import StoreError
 
 STORES = pathlib.Path(__file__).parent / "stores"
 VERSIONS = sorted(int(path.name) for path in STORES.iterdir())
@@ -65,6 +68,36 @@ def test_a_store_of_an_earlier_version_goes_on(version, tmp_path):
     later.report(town().between(40, 48))
     assert [row.step for row in later.rows()] == list(range(40, 48))
     assert curator.verify().sound
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_store_is_brought_up_to_date_version_by_version_or_not_at_all(fails, tmp_path, monkeypatch):
+    """Migrations run in order, once, in one transaction: if one fails, the store is the version it was."""
+    shutil.copytree(STORES / "1", tmp_path, dirs_exist_ok=True)
+    done = []
+
+    def migration(number):
+        def work(connection):
+            done.append(number)
+            connection.exec_driver_sql(f"create table made_by_{number} (x integer)")
+            if fails and number == 2:
+                raise StoreError("It does not work.", hint="None.")
+
+        return work
+
+    monkeypatch.setattr(schema, "VERSION", 3)
+    monkeypatch.setattr(schema, "MIGRATIONS", {number: migration(number) for number in (1, 2)})
+    if fails:
+        with pytest.raises(StoreError, match="does not work"):
+            dn.Curator.open(tmp_path / "city.db")
+    else:
+        for _ in range(2):
+            assert dn.Curator.open(tmp_path / "city.db").verify().sound
+    assert done == [1, 2]
+    with contextlib.closing(sqlite3.connect(tmp_path / "city.db")) as plain:
+        found = plain.execute("select value from facts where name = 'version'").fetchall()
+        made = plain.execute("select count(*) from sqlite_master where name like 'made_by_%'").fetchone()
+    assert (found, made) == (([("1",)], (0,)) if fails else ([("3",)], (2,)))
 
 
 if __name__ == "__main__":

@@ -109,6 +109,22 @@ def test_the_reference_has_every_public_name_once():
         assert f"`{name}`" in table, name
 
 
+def test_the_threat_model_names_what_is_there():
+    """Every file, every test and every section of theory that the threat model rests on exists."""
+    page, theory = ((DOCS / f"{name}.md").read_text() for name in ("threat-model", "theory"))
+    named = re.findall(r"`(tests/[\w/.]+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    for path, test in named:
+        assert f"def {test}(" in (ROOT / path).read_text() if test else (ROOT / path).is_file(), (path, test)
+    for path in re.findall(r"`((?:curator|promise|planning|readings|show)/[\w/]+\.py|private\.py)`", page):
+        assert (ROOT / "src" / "diurnal" / path).is_file(), path
+    sections = {each for told in re.findall(r"\[(\d[\d., ]*)\]", page) for each in told.split(", ")}
+    limits = re.search(r"^## 6\. .*?(?=^## )", theory, flags=re.S | re.M)[0]
+    there = set(re.findall(r"^##+ (\d+(?:\.\d+)?)", theory, flags=re.M))
+    there |= {f"6.{each}" for each in re.findall(r"^(\d)\. ", limits, flags=re.M)}
+    assert sections <= there
+
+
 def test_every_page_is_in_the_navigation():
     """mkdocs.yml names every page once."""
     named = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M)

@@ -42,6 +42,15 @@ def test_every_result_draws_itself_as_svg_and_png(verdict, tmp_path):
         assert png.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_private_chart_is_its_owners_alone(verdict, tmp_path):
+    """A private chart can be read by its owner only, also where a file that all could read was before."""
+    for name in ("new.svg", "old.svg"):
+        if name == "old.svg":
+            (tmp_path / name).write_text("public")
+            (tmp_path / name).chmod(0o644)
+        assert verdict.draw(tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("chart", CHARTS)
 def test_each_chart_can_be_had_alone(verdict, chart):
     """Every chart of a verdict has labels on both axes, or says in its title what it shows."""

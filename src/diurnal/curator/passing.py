@@ -28,7 +28,10 @@ class Passing:
         """A fact about the store; None if there is none of that name."""
         if self._facts is None:
             # They are few, and nobody else writes while a transaction goes on: read once.
-            self._facts = dict(self._connection.execute(queries.FACTS).all())
+            facts = dict(self._connection.execute(queries.FACTS).all())
+            # A newer diurnal may have brought the store up to date since it was opened here.
+            schema.known(facts.get("version", str(schema.VERSION)))
+            self._facts = facts
         found = self._facts.get(name)
         try:
             return None if found is None else json.loads(found)

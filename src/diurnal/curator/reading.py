@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from diurnal.curator import database, ledger, queries, schema
 from diurnal.curator.ledger import Event
 from diurnal.curator.publishing import written
-from diurnal.curator.records import Group, by_step
+from diurnal.curator.records import Group, by_step, check_version
 from diurnal.curator.report import Form, Report
 from diurnal.planning.plan import Plan
 from diurnal.promise.guarantee import Guarantee
@@ -171,6 +171,7 @@ class Reader:
 
     def _plan(self, token: str, content: dict[str, Any]) -> tuple[Plan, tuple[Group, ...]]:
         if token not in self._plans:
+            check_version(content)
             groups = tuple(
                 Group(
                     name=each["name"],

@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 
 from diurnal.curator.report import Form
 from diurnal.curator.shelf import Roster
+from diurnal.errors import StoreError
 from diurnal.planning.plan import Plan
 from diurnal.private import Private
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
 
 VERSION = 1
-"""The version of the form in a database."""
+"""The version of the form in a database; a later one is refused."""
 
 
 Values = tuple[Fraction, ...]
@@ -207,7 +208,12 @@ class StreamRecord(Private):
 
     @classmethod
     def of(cls, content: Mapping[str, Any], roster: Roster) -> StreamRecord:
-        """The record that `to_text` wrote."""
+        """The record that `to_text` wrote.
+
+        Raises:
+            StoreError: It is of a later version.
+        """
+        check_version(content)
         atoms = Atoms.of(np.stack([roster.group, roster.weight]))
         return cls(
             plan=Plan.from_json(content["plan"]),
@@ -248,6 +254,19 @@ class StreamRecord(Private):
         silenced = {**self.silenced, place: 0}
         profile, known = np.where(gone, 0, self.profile), self.known & ~gone
         return replace(self, households=names, profile=profile, known=known, silenced=silenced)
+
+
+def check_version(content: Mapping[str, Any]) -> None:
+    """Refuse a started plan that a later diurnal has written.
+
+    Raises:
+        StoreError: It is of a later version.
+    """
+    if content["version"] > VERSION:
+        raise StoreError(
+            f"A started plan is of version {content['version']}, this diurnal knows up to {VERSION}.",
+            hint="Install a newer diurnal.",
+        )
 
 
 def _group(content: Mapping[str, Any]) -> Group:

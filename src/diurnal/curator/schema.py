@@ -130,11 +130,30 @@ def create(connection: Any) -> None:
 
 
 def version(connection: Any) -> int | None:
-    """The version of the store behind a connection; None if there is none."""
+    """The version of the store behind a connection; None if there is none.
+
+    Raises:
+        StoreError: It is a later one than this code knows, or cannot be read.
+    """
     if not sa.inspect(connection).has_table("facts"):
         return None
     found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
-    return None if found is None else int(found)
+    return None if found is None else known(found)
+
+
+def known(words: str) -> int:
+    """A version that this code knows, from its text.
+
+    Raises:
+        StoreError: It is a later one, or none.
+    """
+    if not (words.isascii() and words.isdigit() and len(words) < 10 and int(words) > 0):
+        raise StoreError("The version of the store cannot be read.", hint="Restore a backup, behind its fence.")
+    if int(words) > VERSION:
+        raise StoreError(
+            f"The store is of version {words}, this diurnal knows up to {VERSION}.", hint="Install a newer diurnal."
+        )
+    return int(words)
 
 
 def upgrade(connection: Any) -> None:
@@ -144,10 +163,6 @@ def upgrade(connection: Any) -> None:
         StoreError: The store is of a later version.
     """
     found = version(connection) or VERSION
-    if found > VERSION:
-        raise StoreError(
-            f"The store is of version {found}, this diurnal knows up to {VERSION}.", hint="Install a newer diurnal."
-        )
     for each in range(found, VERSION):
         MIGRATIONS[each](connection)
         connection.execute(facts.update().where(facts.c.name == "version").values(value=str(each + 1)))

@@ -287,9 +287,10 @@ class Plan:
         values = dict(data)
         version = values.pop("diurnal_plan", None)
         if version != VERSION:
+            later = isinstance(version, int) and version > VERSION
             raise PlanError(
                 f"Expected a plan of version {VERSION}, got {version!r}.",
-                hint="Use the release of diurnal that wrote it, or write the plan anew.",
+                hint="Install a newer diurnal." if later else "`diurnal plan` and Plan.to_json write plans.",
             )
         known = {each.name for each in fields(cls)}
         missing, unknown = known - LATER - set(values), set(values) - known

@@ -181,6 +181,8 @@ def open_panel(path: str | Path, *, spark: Any = None) -> Panel:
     try:
         facts = json.loads(text)
         version = int(facts["version"])
+        if version < 1:
+            raise ValueError
     except (ValueError, TypeError, KeyError):
         raise _damaged(path) from None
     if version > VERSION:

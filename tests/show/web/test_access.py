@@ -155,10 +155,22 @@ def test_names_and_roles_are_checked(tmp_path):
     for name, role in (("a", "ingest"), ("b", "king"), ("", "public"), ("x\n", "public")):
         with pytest.raises(InputError):
             tokens.make(file, name=name, role=role)
-    for wrong in ("{}", "[]", "x", '{"version": 1, "tokens": [{"name": "a"}]}', '{"version": 2, "tokens": []}'):
+    for wrong in ("{}", "[]", "x", '{"version": 1, "tokens": [{"name": "a"}]}', '{"version": 0, "tokens": []}'):
         file.write_text(wrong)
         with pytest.raises(InputError, match="no file of tokens"):
             tokens.load(file)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_of_tokens_that_others_can_write_lets_nobody_in(tmp_path, mode):
+    """Who can write the file could add a token of their own: it is refused until its owner alone can."""
+    file = tmp_path / "tokens.json"
+    tokens.make(file, name="anna", role="custodian")
+    file.chmod(mode)
+    with pytest.raises(InputError, match="written by others"):
+        tokens.load(file)
+    file.chmod(0o640)
+    assert len(tokens.load(file)) == 1
 
 
 def test_a_revoked_token_is_not_let_in(asked, city, monkeypatch):

@@ -1,6 +1,7 @@
 """The description that programs read: whole, with examples, and true."""
 
 import json
+import pathlib
 import random
 import string
 import subprocess
@@ -9,7 +10,11 @@ import sys
 import jsonschema_rs
 import pytest
 
+import diurnal as dn
 import services
+
+KEPT = pathlib.Path(__file__).parents[2] / "kept" / "service"
+"""What the service has promised programs, by version: `_shapes` of its description, kept for ever."""
 
 OPTIONAL = [{}, {"public token": []}]
 """What public routes say of tokens: one is needed only where the operator has closed reading."""
@@ -41,6 +46,51 @@ def _answer(about):
 def _check(told, schema, value):
     """Whether a value has the shape that the description says; raises if not."""
     jsonschema_rs.validator_for({**schema, "components": told["components"]}).validate(value)
+
+
+def test_it_carries_the_packages_version(told):
+    """The description says which diurnal answers."""
+    assert told["info"]["version"] == dn.__version__
+
+
+def _fields(told, schema, within="", seen=()):
+    """Every field of a shape, however deep, by its way from the top."""
+    name = schema.get("$ref")
+    if name in seen:
+        return
+    schema, seen = _resolved(told, schema), (*seen, name) if name else seen
+    for each in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+        yield from _fields(told, each, within, seen)
+    for field, about in schema.get("properties", {}).items():
+        yield f"{within}{field}"
+        yield from _fields(told, about, f"{within}{field}.", seen)
+
+
+def _shapes(told):
+    """What a program may rely on, route by route: parameters, what must be sent, and what is answered."""
+    found = {}
+    for method, path, about in _routes(told):
+        sent = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        answers = [each["schema"] for kind, each in _answer(about).items() if kind == "application/json"]
+        asked = about.get("parameters", ())
+        found[f"{method} {path}"] = {
+            "parameters": sorted(each["name"] for each in asked),
+            "required": sorted(
+                [*(each["name"] for each in asked if each["required"]), *_resolved(told, sent).get("required", ())]
+            ),
+            "sent": sorted(set(_fields(told, sent))),
+            "answered": sorted({field for schema in answers for field in _fields(told, schema)}),
+        }
+    return found
+
+
+def test_what_programs_rely_on_stays(told):
+    """Within /v1 no route, parameter or field is taken away, and nothing more must be sent than was."""
+    now = _shapes(told)
+    for route, then in json.loads((KEPT / "1" / "shapes.json").read_text()).items():
+        for part in ("parameters", "sent", "answered"):
+            assert set(then[part]) <= set(now[route][part]), (route, part)
+        assert set(now[route]["required"]) <= set(then["required"]), route
 
 
 def test_every_route_is_described(told):

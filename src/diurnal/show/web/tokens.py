@@ -83,17 +83,31 @@ def load(path: Path) -> tuple[Token, ...]:
     """What is kept.
 
     Raises:
-        InputError: There is no such file, or it is something else.
+        InputError: There is no such file, it is something else, of a later version, or others can write it.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["version"] != VERSION:
+        with path.open(encoding="utf-8") as file:
+            # Who can write it can let anybody in.
+            if os.fstat(file.fileno()).st_mode & 0o022:
+                raise InputError(
+                    f"{path.name} can be written by others than its owner.", hint=f"chmod 600 {path.name}"
+                )
+            content = json.loads(file.read())
+        version = content["version"]
+        if not isinstance(version, int) or version < 1:
             raise ValueError
+        if version > VERSION:
+            raise InputError(
+                f"{path.name} is of version {version}, this diurnal reads up to {VERSION}.",
+                hint="Install a newer diurnal.",
+            )
         return tuple(_token(each) for each in content["tokens"])
     except OSError as cause:
         raise InputError(
             f"{path.name} cannot be read ({cause.strerror}).", hint="`diurnal token make` makes it."
         ) from None
+    except InputError:
+        raise
     except (ValueError, TypeError, KeyError):
         raise InputError(f"{path.name} is no file of tokens.", hint="`diurnal token make` makes one.") from None
 
