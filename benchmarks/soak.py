@@ -1,269 +1,274 @@
-"""Readings in and reports out, both at once for ten minutes; writes docs/soak.md and its picture.
+"""Everything at once for ten minutes, on SQLite and on PostgreSQL; writes docs/soak.md and its picture.
 
-A head-end sends a step of every home as fast as it is answered; wrk, or threads of Python where there is none, ask
-for finished ranges of reports; somebody reads the newest page again and again; somebody listens to events. The
-memory of the service is looked at every second. In the end every row that was ever seen is compared with the store.
+A head-end sends readings, and each batch again until it is answered; readers ask for finished ranges, the newest
+page, the promise, and listen to events. Meanwhile the service is killed, told to stop, and begun again; an operator
+backs the store up and verifies its ledger; and attackers try what they can. In the end every answer that was ever
+given is compared with the store. Who comes, and what is compared, is in benchmarks/soaking.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
-import numpy as np
-
-import diurnal as dn
-from benchmarks.service import _wait
-from diurnal.client import Client
-from diurnal.show.web import tokens
+from benchmarks.soaking import PATIENCE, attackers, city, compared, headend, house, readers
+from benchmarks.soaking.house import House
+from benchmarks.soaking.seen import Seen
 
 ROOT = Path(__file__).parents[1]
 PAGE, PICTURE = ROOT / "docs" / "soak.md", ROOT / "docs" / "images" / "soak.svg"
 
-MINUTES = 10
-HOMES, SLOTS = 1000, 48
-SETTLED = 0.2
-"""Which share of the time passes before memory is expected to be flat."""
+MINUTES = 10.0
+EVERY = 15.0
+"""About how many seconds pass until the service is ended again."""
 
-HEAD = """# A service under load
+FLAT = 0.15
+"""By which share memory may grow in the calm at the end, while pages that were read are still being kept."""
 
-Written by `make soak`: a service on SQLite, in one process, for {minutes:g} minutes. A head-end sends {homes:,}
-readings in an Arrow batch, each step of the homes, as soon as the one before was answered, and every fortieth of
-them twice; {asker} asks for finished ranges of reports as fast as it can; one reader asks for the newest page; one
-listens to events. Machines differ and are shared: what counts is that memory is flat, and that nothing is lost.
+WORKERS = {"SQLite": 1, "PostgreSQL": 2}
+"""On which databases, and by how many processes."""
 
-| what | seen |
-|---|---|
+HEAD = """# A service under load, killed and attacked
+
+Written by `make soak`: {minutes:g} minutes on each of SQLite, with one process, and PostgreSQL, with two. All of
+this at once:
+
+- A head-end sends {homes} readings a step, as Arrow, CSV, JSON and gzip, as fast as it is answered, and each batch
+  again by its key until it is. Some come in halves, late, twice, corrected, with wrong readings, under a key that
+  was used, or cannot be read.
+- Readers ask for ranges in every format, the newest page, the plan, the promise and the pages for people. One
+  listens to events, hangs up now and then, and goes on where it was.
+- About every {every:g} seconds the service is ended and begun again on the same store: all its processes killed
+  (SIGKILL), told to stop (SIGTERM), killed once more while it begins; on PostgreSQL one of its two processes as
+  well. In the last quarter of the time it is left alone, so that memory can settle.
+- An operator runs `diurnal backup`, `ledger --verify` and `status` beside it.
+- Attackers try what the last table lists, each kind from an address of its own. For bodies and heads that do not
+  come, the service has {patience:g} seconds of patience here instead of 60 and 20.
+
+Names and readings of the homes are such that they can be told from everything else, and so are sums, tokens,
+digests and the noisy profile. Every answer to the public, to the head-end and to an attack, and the log, is
+searched for them.
+
+In the end every public answer is compared with the store: each row, each finished range, each event, the plan and
+the promise. So is every batch: those that were answered are in the store, and what the store has set aside is what
+was to be set aside, so that none was taken twice. The ledger is verified, up to heads that were published on the
+way. Every backup opens behind a fence, is sound, and has the same rows. A run that finds a difference fails, and
+writes no page. Machines differ and are shared: what counts are the zeros.
+
+## What was seen
+
+| what | {kinds} |
+|---|{lines}|
 {rows}
 
-![Memory of the service over time](images/soak.svg)
+![Memory of the service over time, and when it was ended](images/soak.svg)
+
+## Attacks, and how they were answered
+
+Every answer is one that is meant. Hung up is meant where a client sends nothing, or far too much, or hangs up
+itself; else the service was ended meanwhile.
+
+| attack | {kinds} |
+|---|{lines}|
+{attacks}
 """
 
 
-@dataclass
-class Seen:
-    """What was seen from outside while the service ran."""
+def soak(kind: str, folder: Path, seconds: float, *, every: float = EVERY) -> Seen:
+    """Soak a service for so long, and compare what was seen with what is in its store.
 
-    took: list[float] = field(default_factory=list)
-    """How many seconds each batch took to be answered."""
-    again: int = 0
-    """How many batches were sent twice, and known the second time."""
-    memory: list[tuple[float, float]] = field(default_factory=list)
-    """When, and how many MB the service had."""
-    told: list[tuple[int, str]] = field(default_factory=list)
-    """Steps and values that came as events."""
-    newest: int = 0
-    """How many times the newest page was read."""
-    ranges: float = 0.0
-    """How many finished ranges were answered in a second."""
-    failed: list[str] = field(default_factory=list)
-    """What went wrong."""
-
-    @property
-    def settled(self) -> list[tuple[float, float]]:
-        """Memory once the service has warmed up."""
-        return [(at, size) for at, size in self.memory if at >= SETTLED * self.memory[-1][0]]
-
-    @property
-    def growth(self) -> float:
-        """By which share memory grew, once settled: the median of the last fifth over that of the first."""
-        sizes = [size for _, size in self.settled]
-        part = max(1, len(sizes) // 5)
-        return statistics.median(sizes[-part:]) / statistics.median(sizes[:part]) - 1
-
-
-def soak(folder: Path, seconds: float) -> Seen:
-    """Load a service for so long, and compare what was seen with what is in its store.
+    Args:
+        kind: The database: SQLite or PostgreSQL.
+        folder: Where everything is made.
+        seconds: For how long.
+        every: About how many seconds pass until the service is ended again.
 
     Raises:
-        AssertionError: A report was lost, doubled or changed; or something was refused.
+        AssertionError: A report was lost, doubled or changed; or something was answered as it should not be.
     """
-    seen, end = Seen(), threading.Event()
-    stream = _city(folder)
-    with _service(folder) as (process, url):
-        jobs: list[Callable[[], None]] = [
-            lambda: _send(folder, url, seen, end),
-            lambda: _measure(process.pid, seen, end),
-            lambda: _listen(url, stream, seen, end),
-            lambda: _read_newest(url, stream, seen, end),
-        ]
-        threads = [threading.Thread(target=_watched, args=(job, seen, end), daemon=True) for job in jobs]
-        for thread in threads:
-            thread.start()
-        seen.ranges = _read_ranges(f"{url}/v1/streams/{stream}/reports?start={SLOTS}&stop={3 * SLOTS}", seconds)
-        end.set()
-        for thread in threads:
-            thread.join(timeout=30)
-        _compare(folder, url, stream, seen)
+    with city.place(kind, folder) as store:
+        town = city.found(folder, store)
+        seen, end, sending = Seen(needles=city.Needles(town)), threading.Event(), threading.Event()
+        served = House(town, seen, workers=WORKERS[kind])
+        served.begin()
+        try:
+            served.wait(seen.now())
+            # It is the service that is soaked for so long, not its beginning.
+            seen.began, seen.lives[0].began = seen.began + seen.now(), 0.0
+            listening = _run(served, seen, end, sending, seconds=seconds, every=every)
+            compared.compare(town, seen, served.url)
+            served.stop("in the end")
+            listening.join(timeout=30)
+            seen.answers["lines of the log"] = compared.compare_log(town, seen)
+        finally:
+            if served.process.poll() is None:
+                served.kill("in the end")
     return seen
 
 
-def _city(folder: Path) -> str:
-    """A store whose stream has reported two days; its name."""
-    plan = dn.Plan(
-        query=dn.Mean(),
-        epsilon="1",
-        domain=(0, 3000),
-        grid=dn.Grid(slots=SLOTS, anchor="2022-01-01T00:00"),
-        history=1,
-        mechanism="cube",
-        cycle_mechanism="cube",
+def _run(
+    served: House, seen: Seen, end: threading.Event, sending: threading.Event, *, seconds: float, every: float
+) -> threading.Thread:
+    """Let everybody come until the time is over; then let events be heard to the last. Returns who hears them."""
+    jobs: list[Callable[[], None]] = [
+        lambda: readers.read_ranges(served, seen, end),
+        lambda: readers.read_newest(served, seen, end),
+        lambda: readers.read_promise(served, seen, end),
+        lambda: house.measured(served, seen, end),
+        lambda: house.operated(served, seen, end, pause=every / 3),
+        lambda: attackers.attacked(served, seen, end, attackers.QUICK, first=1, pause=0.1),
+        lambda: attackers.attacked(served, seen, end, attackers.SLOW[:3], first=101, pause=0.1),
+        lambda: attackers.attacked(served, seen, end, attackers.SLOW[3:], first=104, pause=0.1),
+        lambda: house.haunted(served, seen, end, seconds=seconds, every=every),
+    ]
+    threads = [threading.Thread(target=seen.watched, args=(job, end), daemon=True) for job in jobs]
+    hearing, never = threading.Event(), threading.Event()
+    head_end = threading.Thread(
+        target=seen.watched, args=(lambda: headend.sent(served, seen, sending), never), daemon=True
     )
-    first = _steps(0, 3 * SLOTS)
-    stream = dn.Curator.open(folder / "city.db").start(plan, history=first.first(1), acknowledge="untested")
-    stream.report(first.after(1))
-    (folder / "token").write_text(tokens.make(folder / "tokens.json", name="headend", role="ingest"))
-    return stream.plan.hash
+    listening = threading.Thread(
+        target=seen.watched, args=(lambda: readers.listened(served, seen, hearing), hearing), daemon=True
+    )
+    for thread in (*threads, head_end, listening):
+        thread.start()
+    while seen.now() < seconds and not seen.failed:
+        end.wait(0.5)
+    end.set()
+    for thread in threads:
+        thread.join(timeout=90)
+    sending.set()
+    head_end.join(timeout=150)
+    _heard(served, seen)
+    hearing.set()
+    return listening
 
 
-def _steps(start: int, stop: int) -> dn.Panel:
-    """Readings of some steps."""
-    readings = np.random.default_rng(start).integers(0, 3000, size=(stop - start, HOMES))
-    grid = dn.Grid(slots=SLOTS, anchor="2022-01-01T00:00")
-    return dn.Panel.from_array(readings, grid=grid, first_step=start)
+def _heard(served: House, seen: Seen) -> None:
+    """Wait until whoever listens has heard all there is."""
+    kept = len(served.city.curator().stream(served.city.stream).rows())
+    for _ in range(200):
+        if len(seen.told) >= kept or seen.failed:
+            return
+        threading.Event().wait(0.1)
 
 
-@contextmanager
-def _service(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    run = "from diurnal.show.cli import main; main()"
-    words = ["--store", folder / "city.db", "--tokens", folder / "tokens.json", "--rate", 0, "--port", 0, "--json"]
-    command = [sys.executable, "-c", run, "serve", *map(str, words)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    try:
-        url = httpx.Response(200, content=process.stdout.readline()).json()["address"]
-        _wait(f"{url}/readyz")
-        yield process, url
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
-
-
-def _watched(job: Callable[[], None], seen: Seen, end: threading.Event) -> None:
-    try:
-        job()
-    except Exception as error:
-        if not end.is_set():
-            seen.failed.append(f"{type(error).__name__}: {error}")
-
-
-def _send(folder: Path, url: str, seen: Seen, end: threading.Event) -> None:
-    step = 3 * SLOTS
-    with Client(url, token=(folder / "token").read_text()) as client:
-        while not end.is_set():
-            part = _steps(step, step + 1)
-            began = time.perf_counter()
-            client.send(part)
-            seen.took.append(time.perf_counter() - began)
-            if step % 40 == 0:
-                assert client.send(part)["again"]
-                seen.again += 1
-            step += 1
-
-
-def _measure(pid: int, seen: Seen, end: threading.Event) -> None:
-    began, status = time.monotonic(), Path(f"/proc/{pid}/status")
-    while not end.wait(1):
-        size = int(status.read_text().split("VmRSS:")[1].split()[0]) / 1024
-        seen.memory.append((time.monotonic() - began, size))
-
-
-def _listen(url: str, stream: str, seen: Seen, end: threading.Event) -> None:
-    with Client(url) as client:
-        for event in client.events(stream, after="0"):
-            seen.told += [(row["step"], row["value"]) for row in event["rows"]]
-            if end.is_set():
-                return
-
-
-def _read_newest(url: str, stream: str, seen: Seen, end: threading.Event) -> None:
-    with Client(url) as client:
-        while not end.wait(0.1):
-            newest = client.streams()[0]["last_step"]
-            rows = list(client.reports(stream, start=newest - SLOTS))
-            assert rows[-1]["step"] >= newest
-            assert [row["step"] for row in rows] == list(range(newest - SLOTS, rows[-1]["step"] + 1))
-            seen.newest += 1
-
-
-def _read_ranges(url: str, seconds: float) -> float:
-    """Ask for finished ranges for so long; how many were answered in a second."""
-    if shutil.which("wrk"):
-        command = ["wrk", "-t1", "-c4", f"-d{round(seconds)}s", url]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "Non-2xx" not in done.stdout, done.stdout
-        return float(done.stdout.split("Requests/sec:")[1].split()[0])
-    count, end = 0, time.monotonic() + seconds
-    with httpx.Client() as client:
-        while time.monotonic() < end:
-            assert client.get(url).status_code == 200
-            count += 1
-    return count / seconds
-
-
-def _compare(folder: Path, url: str, stream: str, seen: Seen) -> None:
-    assert not seen.failed, seen.failed
-    sent = 3 * SLOTS + len(seen.took)
-    with Client(url) as client:
-        served = [(row["step"], row["value"]) for row in client.reports(stream)]
-    curator = dn.Curator.open(folder / "city.db")
-    kept = [(row.step, row.to_json()["value"]) for row in curator.stream(stream).rows()]
-    assert [step for step, _ in kept] == list(range(SLOTS, sent)), "a step was lost, or reported that nobody sent"
-    assert served == kept, "pages tell other rows than the store has"
-    assert seen.told == kept[: len(seen.told)], "events were lost, doubled or changed"
-    assert curator.verify().sound
-
-
-def _rows(seen: Seen) -> Iterator[tuple[str, str]]:
-    low, high = (each(size for _, size in seen.settled) for each in (min, max))
-    yield "batches answered", f"{len(seen.took):,}, {len(seen.took) / seen.memory[-1][0]:.1f} a second"
+def rows(seen: Seen) -> Iterator[tuple[str, str]]:
+    """What was seen, in words."""
+    lasted = seen.lives[-1].memory[-1][0] if seen.lives[-1].memory else seen.now()
+    yield "batches answered", f"{sum(seen.batches.values()) - seen.batches[LOST]:,}"
+    yield "good batches a second, all pauses included", f"{len(seen.took) / lasted:.1f}"
     quantiles = statistics.quantiles(seen.took, n=100)
-    yield "a batch took", f"median {1000 * quantiles[49]:.0f} ms, 99 of 100 at most {1000 * quantiles[98]:.0f} ms"
-    yield "sent twice, and taken once", f"{seen.again:,}"
-    yield "finished ranges answered", f"{seen.ranges:,.0f} a second"
-    yield "the newest page read", f"{seen.newest:,} times, never behind what the list of streams said"
-    yield "rows that came as events", f"{len(seen.told):,}, each once and in order"
-    yield "reports lost, doubled or changed", "0"
-    yield "memory, after the first fifth of the time", f"{low:.0f} to {high:.0f} MB; {100 * seen.growth:+.1f} %"
+    yield "a batch took", f"median {1000 * quantiles[49]:.0f} ms, at most {max(seen.took):.1f} s"
+    yield "of them " + LOST, f"{seen.batches[LOST]:,}"
+    for what in ("sent twice", "late", "repeated", "corrected", "some readings wrong"):
+        yield f"of them {what}", f"{seen.batches[what]:,}"
+    refused = seen.batches["cannot be read"] + seen.batches["another under its key"]
+    yield "of them refused (422, 409), as is meant", f"{refused:,}"
+    yield "ended: killed", f"{seen.ends['killed']:,}"
+    yield "ended: killed while it began", f"{seen.ends['killed while it begins']:,}"
+    yield "ended: told to stop, code 0", f"{seen.ends['told to stop']:,}"
+    yield "one of its processes killed", f"{seen.ends['one of its processes killed']:,}"
+    away = seen.away[1:] or seen.away
+    yield "nobody answered, after an end", f"median {statistics.median(away):.1f} s, at most {max(away):.1f} s"
+    yield "ranges read, finished or not", f"{seen.answers['ranges 200']:,}"
+    yield "different finished ranges, each compared", f"{len(seen.ranges):,}"
+    yield "answers to readers of the newest page", f"{seen.answers['newest page 200']:,}"
+    yield "rows that came as events, each once", f"{len(seen.told):,}"
+    yield "answers with plan, promise and pages", f"{seen.answers['plan, promise and pages 200']:,}"
+    yield (
+        "backups beside it, verifications, looks",
+        ", ".join(f"{seen.beside[verb]:,}" for verb in ("backup", "ledger", "status")),
+    )
+    yield "attacks answered", f"{sum(map(Counter.total, seen.attacks.values())):,}"
+    yield "answers of 500 and above", "0"
+    yield "rows lost, doubled or changed", "0"
+    yield "batches lost or taken twice", "0"
+    yield "private words in answers and log", f"0, in {seen.scanned / 2**20:,.0f} MB"
+    peaks = seen.peaks
+    yield "most memory, life by life", f"{min(peaks):.0f} to {max(peaks):.0f} MB" if peaks else TOO_SHORT
+    yield "memory in the calm at the end", TOO_SHORT if seen.growth is None else f"{100 * seen.growth:+.1f} %"
 
 
-def _draw(seen: Seen) -> None:
+LOST = "taken, though no answer came the first time"
+TOO_SHORT = "too short to say"
+
+
+def _table(columns: list[dict[str, str]]) -> str:
+    names = dict.fromkeys(name for column in columns for name in column)
+    return "\n".join(f"| {name} | {' | '.join(column.get(name, '-') for column in columns)} |" for name in names)
+
+
+def _answers(seen: Seen) -> dict[str, str]:
+    return {
+        attack.kind: ", ".join(
+            f"{answer}: {number:,}" for answer, number in sorted(seen.attacks[attack.kind].items())
+        )
+        or "-"
+        for attack in (*attackers.QUICK, *attackers.SLOW)
+    }
+
+
+def write(found: dict[str, Seen], minutes: float, *, every: float) -> None:
+    """Write the page and its picture."""
+    PAGE.write_text(
+        HEAD.format(
+            minutes=minutes,
+            homes=city.HOMES,
+            every=every,
+            patience=PATIENCE,
+            kinds=" | ".join(found),
+            lines="|".join("---" for _ in found),
+            rows=_table([dict(rows(seen)) for seen in found.values()]),
+            attacks=_table([_answers(seen) for seen in found.values()]),
+        )
+    )
+    _draw(found)
+
+
+def _draw(found: dict[str, Seen]) -> None:
     import matplotlib.figure
 
-    figure = matplotlib.figure.Figure(figsize=(7.2, 2.8), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot([at / 60 for at, _ in seen.memory], [size for _, size in seen.memory], color="#24508f")
-    axes.set(xlabel="minutes", ylabel="memory (MB)", ylim=(0, None))
-    axes.grid(alpha=0.3)
+    figure = matplotlib.figure.Figure(figsize=(7.2, 2.4 * len(found)), layout="constrained")
+    grid = figure.subplots(len(found), sharex=True, squeeze=False)
+    for axes, (kind, seen) in zip(grid[:, 0], found.items(), strict=True):
+        for life in seen.lives:
+            axes.plot([at / 60 for at, _ in life.memory], [size for _, size in life.memory], color="#24508f")
+            if life.end != "in the end":
+                colour = "#999999" if life.end == "told to stop" else "#b3261e"
+                at = life.memory[-1][0] if life.memory else life.began
+                axes.axvline(at / 60, color=colour, linewidth=0.8, linestyle=":")
+        axes.set(ylabel="memory (MB)", ylim=(0, None), title=kind)
+        axes.grid(alpha=0.3)
+    grid[-1, 0].set(xlabel="minutes (dotted: killed in red, told to stop in grey)")
     about: dict[str, Any] = {"Date": None}
     figure.savefig(PICTURE, metadata=about)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--minutes", type=float, default=MINUTES)
-    minutes = asked.parse_args().minutes
-    with tempfile.TemporaryDirectory() as name:
-        seen = soak(Path(name), 60 * minutes)
-    rows = "\n".join(f"| {what} | {words} |" for what, words in _rows(seen))
-    asker = "wrk, with four connections," if shutil.which("wrk") else "a thread of Python"
-    PAGE.write_text(HEAD.format(minutes=minutes, homes=HOMES, asker=asker, rows=rows))
-    _draw(seen)
-    print(rows)
-    assert abs(seen.growth) < 0.05, "memory is not flat"
+    asked.add_argument("--minutes", type=float, default=MINUTES, help="For how long in all, on both databases.")
+    asked.add_argument("--only", choices=list(WORKERS), help="One database; nothing is written.")
+    said = asked.parse_args()
+    kinds = list(WORKERS) if said.only is None else [said.only]
+    each, found = said.minutes / len(kinds), {}
+    # A short soak has its ends, too.
+    every = min(EVERY, 60 * each / 12)
+    for kind in kinds:
+        with tempfile.TemporaryDirectory(prefix="diurnal-soak-", ignore_cleanup_errors=True) as name:
+            found[kind] = soak(kind, Path(name), 60 * each, every=every)
+        print(kind, *(f"{what}: {words}" for what, words in rows(found[kind])), sep="\n  ", flush=True)
+        print(*(f"{what}: {words}" for what, words in _answers(found[kind]).items()), sep="\n  ", flush=True)
+    if said.only is None:
+        write(found, each, every=every)
+    for kind, seen in found.items():
+        growth = seen.growth
+        assert growth is None or growth < FLAT, f"memory is not flat on {kind}: {100 * growth:+.1f} %"
 
 
 if __name__ == "__main__":

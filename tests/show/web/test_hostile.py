@@ -1,5 +1,6 @@
 """Bodies and addresses that mean harm: refused cheaply, in one shape, and the service goes on."""
 
+import asyncio
 import contextlib
 import gzip
 import json
@@ -10,8 +11,11 @@ import time
 import httpx
 import pyarrow as pa
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 import services
+from diurnal.show.web.server import Patient
 
 
 @pytest.fixture(scope="module")
@@ -282,3 +286,109 @@ run(settings, Door(port=0), ready=lambda address: print(json.dumps({{"address": 
         status, _, answer = raw(process, head(process, "Content-Length: 1000"))
         assert (status, is_shaped(answer)) == (408, True)
         assert 0.4 < time.monotonic() - began < 10
+
+
+def flooded(process, begin, more, *, count=400, pause=0):
+    """Send a head, or what comes after one, without an end: what came back, and how many parts could be sent."""
+    answer, sent = b"", 0
+    with socket.create_connection(("127.0.0.1", process.port), timeout=20) as connection:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(begin)
+            for sent in range(count):  # noqa: B007
+                connection.sendall(more)
+                time.sleep(pause)
+        with contextlib.suppress(ConnectionResetError):
+            while part := connection.recv(4096):
+                answer += part
+    return answer, sent
+
+
+LINES = b"".join(b"X-%d: %s\r\n" % (number, b"a" * 100) for number in range(600))
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", LINES),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ", b"a" * 65536),
+        (b"GET /", b"a" * 65536),
+        (b"POST /v1/readings HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", LINES),
+        (b"POST /v1/readings HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"a" * 65536),
+        (b"GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n", LINES),
+    ],
+    ids=["headers", "a header", "address", "trailers", "chunk", "second request"],
+)
+def test_a_head_without_an_end_is_hung_up_on(served, begin, more):
+    """Whoever sends headers, an address or trailers without an end, with no token, costs no memory to speak of."""
+    process, _ = served
+    before = memory(process)
+    _, sent = flooded(process, begin, more)
+    assert sent < 399
+    assert memory(process) - before < 20
+
+
+def test_a_head_that_is_too_long_is_answered_in_the_one_shape(served):
+    """A head that is somewhat too long is refused with 431; one that is long, and ends, is taken."""
+    process, _ = served
+    answer, _ = flooded(process, b"GET /healthz HTTP/1.1\r\nHost: x\r\n", LINES[:40_000], count=4, pause=0.1)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert is_shaped(answer)
+    found = httpx.get(f"{process.url}/healthz", headers={"X-Long": "a" * 30_000})
+    assert found.status_code == 200
+
+
+def test_requests_are_not_piled_up_behind_each_other():
+    """Of requests that are sent without waiting for answers, no more wait inside than come at once."""
+    inside, count = [], 3000
+    asked = b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 2000 + b"\r\n\r\n"
+
+    async def app(scope, receive, send):
+        inside.append(len(protocol.pipeline))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def serve():
+        nonlocal protocol
+        config = uvicorn.Config(app, http=Patient, lifespan="off", log_config=None)
+        config.load()
+        protocol = Patient(config, ServerState(), {})
+        server = await asyncio.get_running_loop().create_server(lambda: protocol, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(asked * count)
+        seen = 0
+        while seen < count:
+            seen += (await reader.readuntil(b"\r\n\r\n")).count(b"204")
+        writer.close()
+        server.close()
+        await asyncio.sleep(0.1)
+
+    protocol = None
+    asyncio.run(serve())
+    assert len(inside) == count
+    assert max(inside) < 300
+
+
+def test_answers_that_are_not_taken_are_not_kept_for_ever(city, tmp_path):
+    """Who asks for much and takes nothing is hung up on, and nothing fails by it; who takes it is not."""
+    folder, _ = city
+    script = tmp_path / "stuck.py"
+    script.write_text(
+        "from diurnal.show.cli import main\nfrom diurnal.show.web import server\nserver.STUCK = 2\nmain()\n"
+    )
+    count, asked = 80, b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    with services.running(folder, "--rate", 0, script=script) as process:
+        for pause, whole in ((0.0, True), (3.0, False)):
+            with socket.socket() as connection:
+                if pause:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.settimeout(3)
+                connection.connect(("127.0.0.1", process.port))
+                connection.sendall(asked * count)
+                time.sleep(pause)
+                answers = 0
+                with contextlib.suppress(TimeoutError, ConnectionResetError):
+                    while answers < count and (more := connection.recv(1 << 20)):
+                        answers += more.count(b"HTTP/1.1 200")
+            assert (answers == count) == whole
+        assert process.end() == 0
+        assert '"error"' not in process.log.read_text()

@@ -88,6 +88,11 @@ def too_slow() -> ProblemError:
     )
 
 
+def too_long() -> ProblemError:
+    """A head without an end: it is never known what is asked."""
+    return ProblemError(431, "too-long", "The head of the request is too long.", "Send fewer and shorter headers.")
+
+
 def internal() -> ProblemError:
     """Something is wrong in the service itself: nothing else is said of it."""
     hint = "Try again; if it stays so, tell the operator the number of the request."

@@ -12,6 +12,7 @@ import logging
 import signal
 import socket
 import sys
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from diurnal.errors import DiurnalError, InputError, StoreError
-from diurnal.show.web import log
+from diurnal.show.web import log, problems
 from diurnal.show.web.access import Access
 from diurnal.show.web.app import application
 from diurnal.show.web.service import opened
@@ -36,6 +37,12 @@ GRACE = 30
 
 QUIET = 20
 """How many seconds a connection may take to say what it wants."""
+
+LONGEST = 64 * 1024
+"""How many bytes the head of a request may have, about: so many are listened to without an end to it."""
+
+STUCK = 120
+"""How many seconds somebody may leave an answer lying that is more than fits on the way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +106,19 @@ def is_network(words: str) -> bool:
 
 
 class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """A connection that is closed if it says nothing, or half a request, for too long: places are few."""
+    """A connection that is closed if it says nothing, or half a request, for too long: places are few.
+
+    So is one whose head does not end, nor what comes after a body: the parser keeps all of it, however much it is.
+    So is one that asks and does not take the answer.
+    """
 
     _closing: asyncio.TimerHandle | None = None
+    _leaving: asyncio.TimerHandle | None = None
+    _running: Any = None
+    _heard = 0
+    """How many bytes have come since anything was whole: a head, or a part of a body."""
+    _whole = False
+    """Whether something was, in what has come now."""
 
     def connection_made(self, transport: Any) -> None:
         """Somebody has come."""
@@ -110,14 +127,52 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def data_received(self, data: bytes) -> None:
         """They say something."""
+        self._whole = False
         super().data_received(data)
+        self._heard = 0 if self._whole else self._heard + len(data)
+        if self._heard > LONGEST and not self.transport.is_closing():
+            self._refuse()
         self._expect()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._whole = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """A head is whole."""
+        self._whole = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body has come: how much there may be of that is counted elsewhere."""
+        self._whole = True
+        super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """They have gone."""
-        if self._closing is not None:
-            self._closing.cancel()
+        for each in (self._closing, self._leaving):
+            if each is not None:
+                each.cancel()
         super().connection_lost(exc)
+        # Told that they have gone is the request that came last: the one that is being answered may be another.
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
+
+    def pause_writing(self) -> None:
+        """They do not take what they are sent."""
+        super().pause_writing()
+        if self._leaving is None:
+            # To close it would be to wait until they have taken all.
+            self._leaving = self.loop.call_later(STUCK, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """They do again."""
+        super().resume_writing()
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
 
     def _expect(self) -> None:
         """Expect a whole head of a request, unless one is being answered."""
@@ -128,6 +183,26 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._closing = None
         if not self._answers() and not self.transport.is_closing():
             self.transport.close()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """A request is answered: what was sent behind it is answered before more is listened to."""
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
+
+    def _refuse(self) -> None:
+        """Hang up; and say why, unless an answer is being given."""
+        if not self._answers():
+            problem = problems.answer(problems.too_long(), uuid.uuid4().hex)
+            head = f"content-type: application/json\r\ncontent-length: {len(problem.body)}\r\nconnection: close"
+            said = f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}\r\n\r\n".encode()
+            self.transport.write(said + problem.body)
+        log.told("head too long", level=logging.WARNING)
+        self.transport.close()
 
     def _answers(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
