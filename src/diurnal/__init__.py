@@ -1,20 +1,22 @@
 """diurnal: differentially private reports, for ever, on data that repeats.
 
-The way through the house, each room knowing only the ones before it:
+The way of a reading, from a line of a file to a public chart, and of a unit of budget, from a plan to the ledger.
+Each room knows only the ones before it:
 
-    readings   any layout of meter data becomes integers on a regular grid, a column a household
-               read, panel, write, open_panel, save_panel; Panel, Grid, Shape, Quality; Format, Rows
+    readings   a line of a file becomes an integer on a regular grid, a column a household
+               read gives Readings, panel a Panel (on a Grid, of a Shape) and its Quality: what became of every row
+               save_panel and open_panel for ourselves, write for others; a layout of one's own: Format, Rows, Aside
     check      are they almost periodic, and with which period? For the custodian's eyes
-               check; Verdict, Thresholds, Drift, private_drift; Private, public
-    promise    what is asked, bounded, hidden and promised
-               Sum, Mean, Weighted, Share, Histogram; Body, Ellipsoid, Basis; Guarantee, Budget
-    planning   all of it as plain data, its error predicted before anything is spent
-               Plan, Reference, typical, informed, predict, choose, explain, epsilon_for, best_split, trade;
-               smooth, which tells afterwards what released reports say of the truth
+               check gives a Verdict (by Thresholds), private_drift a Drift; Private marks what is, public stops it
+    promise    what is asked: Sum, Mean, Weighted, Share, Histogram; how far a home can move it: Body, Ellipsoid, in
+               coefficients of a Basis; what is promised: Guarantee; what a custodian allows in all: Budget
+    planning   all of it as plain data, a Plan, its error known before anything is spent
+               from public knowledge (Reference, typical, public_reference; or Free): informed
+               predict gives a Prediction, trade gives Trades; choose, epsilon_for, best_split; explain, numbered
     curator    start once, report each step once, for ever
-               Curator, Stream, Report; watch_folder, watch_table, watch_frame
-    show       tables, charts, the command line
-               whatever can be drawn has .draw("file.svg")
+               a Curator starts a Stream, each row a Report; watch_folder, watch_table, watch_frame feed it
+               afterwards smooth gives what released rows say of the truth: Smoothed
+    show       the page, the command line, the service; whatever can be drawn has .draw("file.svg")
     study      beside the way: the paper as it is printed, reproduced, compared with every rival; promises audited
                diurnal.study.paper, .reproduction.reproduce, .compare.compare, .curves.curves, .town.Town;
                .audit.audit.audit, .audit.attacks.attacks
@@ -63,10 +65,12 @@ from diurnal.promise.mechanisms.basis import Basis
 from diurnal.promise.query import Histogram, Mean, Share, Sum, Weighted
 from diurnal.readings.formats.base import Aside, Format, Rows
 from diurnal.readings.grid import Grid
-from diurnal.readings.importing import Readings, panel, read, write
+from diurnal.readings.importing import panel
 from diurnal.readings.kept import open_panel, save_panel
 from diurnal.readings.panel import Panel, Shape
 from diurnal.readings.quality import Quality
+from diurnal.readings.source import Readings, read
+from diurnal.readings.written import write
 
 _hung_in(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
 

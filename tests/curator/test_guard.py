@@ -3,13 +3,17 @@
 import os
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import diurnal as dn
 import support
+from diurnal.curator import spending
 from diurnal.errors import BudgetError, DifferencingError, OverlapError, PopulationError, StreamError
+from diurnal.exact import text
+from diurnal.promise.budget import NOTHING, Budget, Loss, zcdp_for
 
 STRONG = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "cube"}
 SHARE = {"level": "cycle", "query": dn.Share(above=50), "history": 0, "mechanism": "cube"}
@@ -529,3 +533,21 @@ def test_a_successor_begins_where_the_stopped_plan_ended(level):
     assert f"It reports from step {end} on" in curator.explain(successor, panel.first(4))[-1]
     second = curator.start(successor, history=panel.first(4), acknowledge="untested")
     assert [row.step for row in second.report(panel)] == list(range(end, 80))
+
+
+def test_what_is_said_to_be_left_is_what_the_check_allows(monkeypatch):
+    """Where pure and Gaussian plans mix, what a plan leaves is that of the household most charged with it, which
+    need not be the one most charged before.
+    """
+    delta, pure = Fraction(1, 10**6), Loss.pure(Fraction(95, 100))
+    gaussian = asked = Loss.concentrated(zcdp_for(Fraction(99, 100), delta))
+    assert pure.at(delta) < gaussian.at(delta)
+    assert (pure + asked).at(delta) > (gaussian + asked).at(delta)
+    monkeypatch.setattr(spending, "LOSSES", {"pattern": lambda record: asked})
+    monkeypatch.setattr(spending, "_past_losses", lambda *given: [pure, gaussian])
+    store = SimpleNamespace(budget=Budget(pattern="3", delta="1e-6"), fenced=lambda name: NOTHING)
+    [said] = spending.costs(None, [], store)
+    assert said.endswith(f"and {text(3 - (pure + asked).at(delta))} is left.")
+    store.budget = Budget(pattern=(gaussian + asked).at(delta), delta="1e-6")
+    with pytest.raises(BudgetError):
+        spending.check_budget(None, [], store)

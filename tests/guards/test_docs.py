@@ -109,6 +109,23 @@ def test_the_reference_has_every_public_name_once():
         assert f"`{name}`" in table, name
 
 
+WITHOUT = {"watch_frame"}
+"""It needs a stream of Spark: docs/howto/spark.md shows it, tests/curator/test_sparkstream.py runs it."""
+
+
+@pytest.mark.parametrize("name", sorted(set(diurnal.__all__) - WITHOUT))
+def test_every_public_name_has_an_example_on_its_page(name):
+    """The page of the reference that describes a name also uses it, in a snippet that runs."""
+    blocks = {f"diurnal.{name}", f"diurnal.check.verdict.{name}"}
+    page = next(
+        text
+        for text in (path.read_text() for path in (DOCS / "reference").glob("*.md"))
+        if blocks & set(re.findall(r"^::: (\S+)", text, flags=re.M))
+    )
+    used = "".join(re.findall(r"^```python\n(.*?)^```", page, flags=re.S | re.M))
+    assert re.search(rf"\bdn\.{name}\b", used)
+
+
 def test_the_threat_model_names_what_is_there():
     """Every file, every test and every section of theory that the threat model rests on exists."""
     page, theory = ((DOCS / f"{name}.md").read_text() for name in ("threat-model", "theory"))

@@ -71,6 +71,11 @@ def test_every_public_name_is_there_and_documented():
         assert inspect.getdoc(getattr(diurnal, name)), name
 
 
+def test_the_package_tells_its_story_with_every_public_name():
+    """The docstring of the package has every public name in its place on the way."""
+    assert set(diurnal.__all__) <= set(re.findall(r"\w+", diurnal.__doc__))
+
+
 def test_every_error_has_a_builtin_parent_and_a_place_in_the_drawing():
     """Errors end in Error, descend from DiurnalError, carry a hint, and are drawn at the top of errors.py."""
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__]

@@ -7,6 +7,7 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.errors import PlanError
+from diurnal.promise.mechanisms import SLOTS
 
 DAY = dn.Grid()
 SHAPE = dn.Shape(group_sizes=(226,))
@@ -212,7 +213,9 @@ def test_a_public_reference_is_the_open_data_s_mean_day():
 def test_predictions_are_plain_data():
     """A prediction's JSON holds every row with its totals."""
     data = dn.predict(plan(), SHAPE).to_json()
-    assert {row["name"] for row in data["mechanisms"]} == {"laplace", "cube"}
+    assert {row["name"] for row in data["mechanisms"]} == {
+        name for name, kind in SLOTS.items() if not kind.needs_delta
+    }
     assert set(data["without_data"]["error_of_totals"]) == {"day", "month", "year"}
 
 

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import support
 from diurnal import Basis, Body, Ellipsoid, Histogram, Plan, Share, Sum, Weighted
-from diurnal.promise.mechanisms import BasisMechanism
+from diurnal.promise.mechanisms import SLOTS, BasisMechanism
 from diurnal.study import paper
 from diurnal.study.audit import laws
 
 TOP = 2
 SLACK = 1e-7
+
+pure = pytest.mark.parametrize("mechanism", [name for name, kind in SLOTS.items() if not kind.needs_delta])
 
 
 def run(plan, panel):
@@ -66,7 +68,7 @@ def shifted_populations(draw, slots, cycles):
 
 
 @pytest.mark.usefixtures("silence")
-@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pure
 @given(data=st.data())
 def test_pattern_neighbours_differ_by_one_periodic_shift_within_epsilon(mechanism, data):
     """Over five cycles, history included, the whole transcript moves by one vector, and by at most epsilon."""
@@ -82,14 +84,11 @@ def test_pattern_neighbours_differ_by_one_periodic_shift_within_epsilon(mechanis
 
 
 def _norm_loss(layer, move):
-    if layer.name == "laplace":
-        return float(np.abs(move).sum() / float(layer.scale))
-    exact = [[round(layer.multiplier * v) for v in move]]
-    return -float(laws.log_cube(exact, layer.sensitivity.ranges, layer.rate)[0])
+    return float(laws.distances(layer, [np.rint(move)])[0])
 
 
 @pytest.mark.usefixtures("silence")
-@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pure
 @pytest.mark.parametrize("slots", [1, 2])
 @settings(max_examples=40)
 @given(data=st.data())
@@ -108,7 +107,7 @@ def test_strong_neighbours_in_the_pattern_stay_within_epsilon(mechanism, slots, 
 
 
 @pytest.mark.usefixtures("silence")
-@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pure
 @pytest.mark.parametrize("slots", [1, 2])
 @settings(max_examples=40)
 @given(data=st.data())
@@ -127,7 +126,7 @@ def test_strong_neighbours_in_one_cycle_stay_within_epsilon(mechanism, slots, da
 
 
 @pytest.mark.usefixtures("silence")
-@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pure
 @settings(max_examples=60)
 @given(data=st.data())
 def test_a_history_cycle_stays_within_its_bound(mechanism, data):
@@ -331,7 +330,7 @@ def test_the_enumeration_is_sharp():
 
 @pytest.mark.usefixtures("silence")
 @pytest.mark.parametrize("query", [Share(above=0), Share(above=1), Histogram([0]), Histogram([0, 1])])
-@pytest.mark.parametrize("mechanism", ["laplace", "cube"])
+@pure
 @given(data=st.data())
 def test_counting_plans_keep_one_cycle_within_epsilon(query, mechanism, data):
     """One household's cycle replaced moves that cycle's counts by at most epsilon, and no other cycle's."""

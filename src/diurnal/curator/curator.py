@@ -142,11 +142,10 @@ class Curator:
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
         with self._store.transaction():
             bound = starting.bound_to(plan, history)
-            for started in self._store.records():
-                # A calendar that has grown since is no new plan: nothing may be drawn twice for the same data.
-                if started.plan.with_(calendar=bound.calendar) == bound:
-                    self._store.close_steps(history.calendar)
-                    return Stream(self._store, started.key)
+            started = self._started(bound)
+            if started is not None:
+                self._store.close_steps(history.calendar)
+                return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
@@ -177,10 +176,9 @@ class Curator:
         """
         with self._store.transaction():
             bound = starting.bound_to(plan, history)
+            if self._started(bound) is not None:
+                return ["It has been started: this is the same stream, and nothing is spent."]
             others = self._store.records()
-            for started in others:
-                if started.plan.with_(calendar=bound.calendar) == bound:
-                    return ["It has been started: this is the same stream, and nothing is spent."]
             if acknowledge is not None:
                 guard.check_acknowledged(bound, history, acknowledge)
             record, _ = self._checked(bound, history, None)
@@ -189,6 +187,12 @@ class Curator:
                 *spending.costs(record, others, self._store),
                 f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
             ]
+
+    def _started(self, bound: Plan) -> StreamRecord | None:
+        """The same plan, if it has been started: nothing may be drawn twice for the same data."""
+        same = (each for each in self._store.records() if each.plan.with_(calendar=bound.calendar) == bound)
+        # A calendar that has grown since is no new plan.
+        return next(same, None)
 
     def _checked(self, bound: Plan, history: Panel, acknowledge: str | None) -> tuple[StreamRecord, Panel]:
         """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""

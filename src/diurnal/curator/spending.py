@@ -19,19 +19,12 @@ from diurnal.promise.budget import NOTHING, Loss
 if TYPE_CHECKING:
     from diurnal.curator.store import Store
 
-_LossOf = Callable[[StreamRecord], Loss]
-
 
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> None:
     """Refuse a plan that would take any of its households past a cap."""
-    budget = store.budget
-    delta = None if budget.delta is None else Fraction(budget.delta)
-    caps: tuple[tuple[str, Fraction, _LossOf], ...] = (
-        ("pattern", Fraction(budget.pattern), pattern_loss),
-        ("strong", Fraction(budget.strong), cycle_loss),
-    )
-    for name, cap, loss in caps:
-        asked = loss(record)
+    delta = _delta(store)
+    for name, loss in LOSSES.items():
+        asked, cap = loss(record), Fraction(getattr(store.budget, name))
         if asked == NOTHING:
             continue
         if delta is None and any(loss(each).zcdp for each in (*others, record)):
@@ -39,11 +32,9 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
                 "A Gaussian plan is counted at the budget's delta, and this budget has none.",
                 hint="Open the store with Budget(..., delta='1e-6').",
             )
-        # Losses at a delta do not add up as numbers do: each household's total is read by itself.
-        pasts = [past + store.fenced(name) for past in _past_losses(record, others, loss)]
-        worst = max(pasts, key=lambda past: (past + asked).at(delta))
-        if (worst + asked).at(delta) > cap:
-            remaining = max(Fraction(0), cap - worst.at(delta))
+        past = _most_charged(name, record, others, store)
+        if (past + asked).at(delta) > cap:
+            remaining = max(Fraction(0), cap - past.at(delta))
             raise BudgetError(
                 f"The plan asks for {text(asked.at(delta))} of the {name} budget; {text(cap)} was allowed in all "
                 f"and {text(remaining)} is left for the most charged household.",
@@ -59,29 +50,24 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
 
 def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> list[str]:
     """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
-    said, budget = [], store.budget
-    delta = None if budget.delta is None else Fraction(budget.delta)
-    for name, loss in (("pattern", pattern_loss), ("strong", cycle_loss)):
-        asked = loss(record)
+    said, delta = [], _delta(store)
+    for name, loss in LOSSES.items():
+        asked, cap = loss(record), Fraction(getattr(store.budget, name))
         if asked == NOTHING:
             continue
-        past = max(
-            (past + store.fenced(name) for past in _past_losses(record, others, loss)), key=lambda p: p.at(delta)
-        )
-        left = Fraction(getattr(budget, name)) - (past + asked).at(delta)
+        past = _most_charged(name, record, others, store)
+        left = cap - (past + asked).at(delta)
         said.append(
-            f"It costs {text(asked.at(delta))} of the {name} budget of {text(Fraction(getattr(budget, name)))}; "
-            f"{text(past.at(delta))} was spent before by its most charged household, and {text(left)} is left."
+            f"It costs {text(asked.at(delta))} of the {name} budget of {text(cap)}; {text(past.at(delta))} was "
+            f"spent before by its most charged household, and {text(left)} is left."
         )
     return said
 
 
 def spent(records: Sequence[StreamRecord], store: Store, name: str) -> Fraction:
     """What the most charged household has lost so far, of the pattern or strong budget."""
-    delta = None if store.budget.delta is None else Fraction(store.budget.delta)
-    loss = {"pattern": pattern_loss, "strong": cycle_loss}[name]
-    pasts = [past for record in records for past in _past_losses(record, records, loss)] or [NOTHING]
-    return max((past + store.fenced(name)).at(delta) for past in pasts)
+    pasts = [past for record in records for past in _past_losses(record, records, LOSSES[name])] or [NOTHING]
+    return max((past + store.fenced(name)).at(_delta(store)) for past in pasts)
 
 
 def pattern_loss(record: StreamRecord) -> Loss:
@@ -96,7 +82,27 @@ def cycle_loss(record: StreamRecord) -> Loss:
     return layer.loss if layer else NOTHING
 
 
-def _past_losses(record: StreamRecord, others: Sequence[StreamRecord], loss: _LossOf) -> list[Loss]:
+LOSSES: dict[str, Callable[[StreamRecord], Loss]] = {"pattern": pattern_loss, "strong": cycle_loss}
+"""What each cap of a budget counts, by its name."""
+
+
+def _delta(store: Store) -> Fraction | None:
+    return None if store.budget.delta is None else Fraction(store.budget.delta)
+
+
+def _most_charged(name: str, record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> Loss:
+    """What the household of a plan has lost so far that would have lost most with it.
+
+    Losses at a delta do not add up as numbers do: each household's total is read by itself.
+    """
+    loss, delta = LOSSES[name], _delta(store)
+    pasts = [past + store.fenced(name) for past in _past_losses(record, others, loss)]
+    return max(pasts, key=lambda past: (past + loss(record)).at(delta))
+
+
+def _past_losses(
+    record: StreamRecord, others: Sequence[StreamRecord], loss: Callable[[StreamRecord], Loss]
+) -> list[Loss]:
     """What the households of a plan have lost so far: one entry for each set of plans they were in."""
     ours = sorted(record.members)
     if not others:

@@ -23,8 +23,8 @@ from diurnal.readings.engines.spark.streaming import each_batch
 from diurnal.readings.engines.spark.waiting import WaitingRows
 from diurnal.readings.formats import check_options, named
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
+from diurnal.readings.source import read
 
 
 @dataclass(frozen=True, kw_only=True)

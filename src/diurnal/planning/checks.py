@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from diurnal.errors import PlanError
 from diurnal.exact import fraction, instance, whole
@@ -11,7 +11,7 @@ from diurnal.planning.free import Free
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import Body, Ellipsoid
 from diurnal.promise.guarantee import LEVELS
-from diurnal.promise.mechanisms import CYCLE_NAMES, NAMES, Basis
+from diurnal.promise.mechanisms import SLOTS, Basis, CycleMechanismName, MechanismName
 from diurnal.promise.mechanisms.blocks import check_blocks
 from diurnal.promise.query import Query
 from diurnal.readings.grid import Grid
@@ -48,8 +48,8 @@ def check_choices(plan: Plan) -> None:
     """Refuse a name that is not known."""
     choices = {
         "level": LEVELS,
-        "mechanism": ("auto", *NAMES),
-        "cycle_mechanism": ("auto", *CYCLE_NAMES),
+        "mechanism": get_args(MechanismName),
+        "cycle_mechanism": get_args(CycleMechanismName),
         "statistic": ("mean", "base-load"),
     }
     for name, known in choices.items():
@@ -101,7 +101,7 @@ def check_level(plan: Plan) -> None:
     if plan.level == "cycle" and (plan.history or plan.mechanism == "basis"):
         raise PlanError(
             "At level 'cycle' there is no profile: no history, and no basis.",
-            hint="Leave history out and take laplace, cube, gaussian or auto.",
+            hint=f"Leave history out and take auto or one of {', '.join(SLOTS)}.",
         )
     if plan.level != "strong" and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
         raise PlanError(
@@ -118,7 +118,8 @@ def check_level(plan: Plan) -> None:
             "The base-load statistic is for pattern mode only.",
             hint="In strong mode one history cycle would move it by the whole domain (theory 5.1).",
         )
-    if "gaussian" in (plan.mechanism, plan.cycle_mechanism) and plan.delta is None:
+    named = [SLOTS[name] for name in (plan.mechanism, plan.cycle_mechanism) if name in SLOTS]
+    if plan.delta is None and any(kind.needs_delta for kind in named):
         raise PlanError(
             "A Gaussian mechanism promises (epsilon, delta), and no delta was given.",
             hint="Give delta, for example delta='1e-6'.",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -33,13 +33,13 @@ from diurnal.promise.body import (
 from diurnal.promise.budget import Loss, check_delta
 from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
 from diurnal.promise.mechanisms import (
+    SLOTS,
     Basis,
     BasisMechanism,
     Blocks,
-    Cube,
-    Gaussian,
-    Laplace,
+    CycleMechanismName,
     Mechanism,
+    MechanismName,
     SlotMechanism,
 )
 from diurnal.promise.mechanisms.prior import Prior
@@ -98,9 +98,9 @@ class Plan:
     """Where profiles are put; the domain unless given."""
     variation_bound: int | Ellipsoid | None = None
     """W, to which variations are clipped in strong mode; or a ball of a cycle's coefficients."""
-    mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = "auto"
+    mechanism: MechanismName = "auto"
     """For the pattern layer; for the only layer at level `cycle`."""
-    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis", "blocks"] = "auto"
+    cycle_mechanism: CycleMechanismName = "auto"
     """For the cycle layer of strong mode."""
     basis: Basis = field(default_factory=Basis)
     """The coefficients of the pattern layer, where its mechanism is `basis`."""
@@ -337,17 +337,14 @@ class Plan:
     def _slot_layer(
         self, name: str, sensitivity: Sensitivity, weight: int, epsilon: Fraction, body: Body | None
     ) -> Mechanism:
-        if name == "laplace":
-            return Laplace(sensitivity, weight=weight, epsilon=epsilon, body=body)
-        if name == "cube":
-            return Cube(sensitivity, weight=weight, epsilon=epsilon, body=body)
-        if name == "gaussian":
-            delta = Fraction(self.delta or 0)
-            return Gaussian(sensitivity, weight=weight, epsilon=epsilon, delta=delta, body=body)
-        raise PlanError(
-            f"No mechanism can be made of {name!r} here.",
-            hint="Let diurnal.choose(plan, shape) decide, or name laplace, cube or gaussian.",
-        )
+        if name not in SLOTS:
+            raise PlanError(
+                f"No mechanism can be made of {name!r} here.",
+                hint=f"Let diurnal.choose(plan, shape) decide, or name one of {', '.join(SLOTS)}.",
+            )
+        kind = SLOTS[name]
+        more: dict[str, Any] = {"delta": Fraction(self.delta or 0)} if kind.needs_delta else {}
+        return kind(sensitivity, weight=weight, epsilon=epsilon, body=body, **more)
 
     def _prior(self, body: AnyBody, known: Known | None) -> Prior | None:
         """What is known of the mean profile besides what is released, public or free."""

@@ -28,7 +28,7 @@ from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.planning.reference import check_open
 from diurnal.planning.tabled import cycle_bias
 from diurnal.promise.body import Ellipsoid
-from diurnal.promise.mechanisms import NAMES
+from diurnal.promise.mechanisms import SLOTS
 from diurnal.readings.panel import Panel, Shape
 
 
@@ -203,7 +203,7 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
     from a reference or open data, for a cycle's variations from open data.
     """
     wanted = mechanism_names(plan)
-    slot_names = [name for name in NAMES if name != "basis" and (name != "gaussian" or plan.delta is not None)]
+    slot_names = [name for name, kind in SLOTS.items() if plan.delta is not None or not kind.needs_delta]
     if plan.level == "cycle":
         yield from ((name,) for name in slot_names)
         return

@@ -18,7 +18,7 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.public import free_row, nearest, public_shape
 from diurnal.planning.rows import BaseLoad, Day, Pattern
 from diurnal.promise.body import Ellipsoid
-from diurnal.promise.mechanisms import Basis
+from diurnal.promise.mechanisms import SLOTS, Basis
 
 R = TypeVar("R", Pattern, BaseLoad, Day)
 
@@ -74,7 +74,7 @@ def cycle_fields(plan: Plan, n: float) -> dict[str, Any]:
         blocks = nearest(constants.BLOCKS, size)
         ball = Ellipsoid(radius=_radius(plan, blocks.radius))
         return {"variation_bound": ball, "cycle_basis": _basis(plan.cycle_basis, unsaid, blocks.blocks)}
-    if plan.cycle_mechanism in ("laplace", "cube", "gaussian"):
+    if plan.cycle_mechanism in SLOTS:
         return {"variation_bound": max(1, round(nearest(constants.CLIP, size).clip * _level(plan)))}
     row = _best(constants.DAY, size)
     bound = Ellipsoid(radius=_radius(plan, row.radius), weighting="harmonic")

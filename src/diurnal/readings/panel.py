@@ -58,7 +58,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Panel(Private):
-    """Readings of a roster on a grid. Make one with `dn.panel`, `Panel.open` or `Panel.from_array`.
+    """Readings of a roster on a grid. Make one with `dn.panel`, `dn.open_panel` or `Panel.from_array`.
 
     Its repr shows the grid and no reading or name: a panel is private.
     """

@@ -1,7 +1,7 @@
-"""Source: what a custodian has, as parts that can be read one after the other.
+"""Source: what a custodian has, as parts that can be read one after the other, and the format they are in.
 
 A part is a text file (plain or gzip), a Parquet file, a frame with an Arrow stream, a Spark frame, or a database
-query.
+query. Nothing of it is read here beyond what tells the format.
 """
 
 from __future__ import annotations
@@ -9,14 +9,59 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from diurnal.errors import ReadingsError
+from diurnal.private import Private
 from diurnal.readings.engines.spark.frame import SparkFrame, is_spark
+from diurnal.readings.formats import format_of
+from diurnal.readings.formats.base import Format
 from diurnal.readings.part import Part
 from diurnal.readings.tables import Frame, ParquetFile, Query
 from diurnal.readings.textfile import TextFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readings(Private):
+    """A source of readings and how it is read; no row is read before a panel is made of it."""
+
+    parts: tuple[Part, ...] = field(repr=False)
+    """The files, or the frame, or the query."""
+    format: Format
+    """Its format, with everything that was recognised or said about it."""
+    recognised: str
+    """By what the format was recognised."""
+
+    def __str__(self) -> str:
+        name = f"{len(self.parts)} files" if len(self.parts) > 1 else self.parts[0].name
+        return f"{name}: format {self.format.name} ({self.recognised})"
+
+
+def read(
+    source: Any,
+    *,
+    format: str | Format = "auto",  # noqa: A002
+    database: str | None = None,
+    **options: Any,
+) -> Readings:
+    """Say where readings are and how they are laid out.
+
+    Args:
+        source: A file, a folder, a glob, a list of those; any frame with an Arrow stream (pandas, Polars,
+            PyArrow, DuckDB); a Spark frame; or, with `database`, a SQL query.
+        format: A format by its name, such as "nem12" or "long", or a `Format` of your own; recognised unless given.
+        database: The address of a database, such as sqlite:///meters.db or postgresql+psycopg://host/name.
+        **options: What the format takes, such as unit="Wh", minutes=15, label="end", zone="Europe/Paris",
+            time_format="%d/%m/%Y %H:%M"; channel="net"; household="id", time="ts", value="kwh", groups=["suburb"].
+
+    Raises:
+        ReadingsError: There is no such source, or no format that fits it.
+    """
+    parts = parts_of(source, database)
+    found, why = format_of(format, parts, options)
+    return Readings(parts=tuple(parts), format=found, recognised=why)
 
 
 def parts_of(source: Any, database: str | None = None) -> list[Part]:

@@ -1,5 +1,7 @@
 """Mechanisms: laplace, cube, gaussian, basis and blocks, behind one interface (`base.Mechanism`)."""
 
+from typing import Literal
+
 from diurnal.promise.mechanisms.base import Mechanism, SlotMechanism
 from diurnal.promise.mechanisms.basis import Basis, BasisMechanism
 from diurnal.promise.mechanisms.blocks import Blocks
@@ -7,21 +9,25 @@ from diurnal.promise.mechanisms.cube import Cube
 from diurnal.promise.mechanisms.gaussian import Gaussian
 from diurnal.promise.mechanisms.laplace import Laplace
 
-NAMES = ("laplace", "cube", "gaussian", "basis")
-"""Every mechanism a plan can name for profiles."""
+SLOTS: dict[str, type[Laplace | Cube | Gaussian]] = {each.name: each for each in (Laplace, Cube, Gaussian)}
+"""Those that add noise slot by slot, by name."""
 
-CYCLE_NAMES = (*NAMES, "blocks")
-"""Every mechanism a plan can name for a cycle's variations."""
+MechanismName = Literal["auto", "laplace", "cube", "gaussian", "basis"]
+"""What a plan can name for profiles; `auto` leaves it to `choose`."""
+
+CycleMechanismName = Literal["auto", "laplace", "cube", "gaussian", "basis", "blocks"]
+"""What a plan can name for a cycle's variations."""
 
 __all__ = [
-    "CYCLE_NAMES",
-    "NAMES",
+    "SLOTS",
     "Basis",
     "BasisMechanism",
     "Blocks",
     "Cube",
+    "CycleMechanismName",
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "MechanismName",
     "SlotMechanism",
 ]

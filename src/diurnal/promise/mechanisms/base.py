@@ -91,6 +91,9 @@ class Mechanism(ABC):
 class SlotMechanism(Mechanism):
     """A mechanism that releases the slots themselves, each with its own noise."""
 
+    needs_delta: ClassVar[bool] = False
+    """Whether its promise may fail with a probability, which it then takes as `delta`."""
+
     def __init__(self, sensitivity: Sensitivity, *, weight: int, body: Body | None = None) -> None:
         """Make it for a body and the largest weight a household has.
 

@@ -23,6 +23,7 @@ class Gaussian(SlotMechanism):
     """
 
     name: ClassVar[str] = "gaussian"
+    needs_delta: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,21 +1,36 @@
 """Engines: two verbs, sort rows into blocks of a panel and fold a kernel over its blocks.
 
-Whoever folds does not know where a panel's readings lie: in memory and in a file the local engine does it, in the
-lake Spark. Kernels and sums are the same, and so are the bits.
+Whoever folds does not know where a panel's readings lie. Data that are read piece by piece, from memory or a file,
+are folded by the local engine. Data that bring kernels to where they lie, as Spark's in the lake, fold themselves.
+Kernels and sums are the same, and so are the bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from diurnal.readings.data import Arrays
 from diurnal.readings.engines import local
-from diurnal.readings.engines.spark.lake import LakeData
 from diurnal.readings.panel import Panel
 
 Result = TypeVar("Result")
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Data of a panel that fold kernels themselves, elsewhere than here."""
+
+    def fold(
+        self,
+        kernel: Callable[[Panel], Result],
+        panel: Panel,
+        add: Callable[[Result, Result], Result],
+        *,
+        label: str,
+    ) -> Result:
+        """What a kernel finds in the blocks of the panel whose data these are, added up."""
 
 
 def fold(
@@ -28,7 +43,8 @@ def fold(
     """What a kernel finds in the blocks of a panel, added up where its readings lie.
 
     Args:
-        kernel: A function of a panel of whole households. On Spark it runs elsewhere: it takes along what it needs.
+        kernel: A function of a panel of whole households. An engine may run it elsewhere: it takes along what it
+            needs.
         panel: Private readings.
         add: Adds two results; in any order the sum must be the same, as it is for whole numbers.
         label: What this is about, for people.
@@ -36,13 +52,13 @@ def fold(
     Raises:
         ValueError: The panel has no households.
     """
-    if isinstance(panel.data, LakeData):
+    if isinstance(panel.data, Engine):
         return panel.data.fold(kernel, panel, add, label=label)
     return local.fold(kernel, panel, add, label=label)
 
 
 def at_hand(panel: Panel) -> Panel:
-    """A panel that is small, with its readings brought here if they lie in the lake."""
-    if not isinstance(panel.data, LakeData):
+    """A panel that is small, with its readings brought here if they are folded elsewhere."""
+    if not isinstance(panel.data, Engine):
         return panel
     return replace(panel, data=Arrays(panel.readings, panel.present))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.table import Table
@@ -12,6 +12,7 @@ from rich.table import Table
 from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.promise.mechanisms import MechanismName
 from diurnal.readings.panel import Panel
 from diurnal.show.certificate import certificate as certified
 from diurnal.show.cli import verbs
@@ -69,7 +70,7 @@ def plan(
         int | None, typer.Option(help="Clip variations slot by slot to this instead.", rich_help_panel=BOUNDS)
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="auto, laplace, cube, gaussian or basis.", rich_help_panel=NOISE)
+        str, typer.Option(help=f"{', '.join(get_args(MechanismName))}.", rich_help_panel=NOISE)
     ] = "auto",
     cycle_mechanism: Annotated[
         str,

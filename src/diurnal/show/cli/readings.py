@@ -11,8 +11,10 @@ from diurnal.check.verdict import Thresholds
 from diurnal.check.verdict import check as checked
 from diurnal.errors import InputError
 from diurnal.readings.engines.spark.session import running
+from diurnal.readings.formats import FORMATS
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.importing import read, write
+from diurnal.readings.source import read
+from diurnal.readings.written import write
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen
 from diurnal.show.cli.verbs import Engine, Master, a_panel, a_session
@@ -50,7 +52,7 @@ def import_(
     ],
     format_: Annotated[
         str,
-        typer.Option("--format", help="ausgrid, umass, long, wide, nem12, greenbutton.", rich_help_panel=SOURCE),
+        typer.Option("--format", help=f"{', '.join(FORMATS)}.", rich_help_panel=SOURCE),
     ] = "auto",
     database: Annotated[
         str | None, typer.Option(help="sqlite:///file or postgresql+psycopg://...", rich_help_panel=SOURCE)

@@ -23,9 +23,9 @@ from diurnal.errors import BodyError, DiurnalError, InputError, PlanError, Query
 from diurnal.planning.plan import Plan
 from diurnal.readings.engines.spark.session import session_at
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.importing import read
 from diurnal.readings.kept import is_kept, open_panel
 from diurnal.readings.panel import Panel
+from diurnal.readings.source import read
 from diurnal.show.cli import settings
 from diurnal.show.cli.screen import Screen, plain
 

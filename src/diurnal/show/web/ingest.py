@@ -9,8 +9,8 @@ from fastapi import APIRouter, Header, Query, Request
 
 from diurnal.curator import batch
 from diurnal.curator.batch import Fate
-from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
+from diurnal.readings.source import read
 from diurnal.show.web import bodies
 from diurnal.show.web.access import FOR_INGEST, IngestRoute
 from diurnal.show.web.models import batches, shape

@@ -21,9 +21,9 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.reading import Published, Reader
 from diurnal.errors import NoStoreError, StreamError
 from diurnal.readings.grid import Grid
-from diurnal.readings.importing import Readings
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
+from diurnal.readings.source import Readings
 from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.metrics import Metrics

@@ -17,8 +17,8 @@ from diurnal.errors import InputError, ReadingsError
 from diurnal.private import Private
 from diurnal.readings.data import Arrays
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
+from diurnal.readings.source import read
 from diurnal.study.town import Town
 
 NET = (-50_000, 50_000)

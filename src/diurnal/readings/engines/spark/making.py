@@ -17,6 +17,7 @@ from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, open_pane
 from diurnal.readings.engines.spark.learning import ROWS, learn
 from diurnal.readings.engines.spark.session import alone, batches_of, refuse, running
 from diurnal.readings.engines.spark.sorting import OWN, Sorting, table_ddl
+from diurnal.readings.job import Job
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 
@@ -31,8 +32,6 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
     Raises:
         ReadingsError: Something cannot be read as readings, or cannot be kept there; there is no new panel.
     """
-    from diurnal.readings.importing import Import
-
     if out is None:
         raise ReadingsError("A panel of a Spark frame lies in a folder.", hint="Say where: out='lake/homes'.")
     frame = given.parts[0].frame
@@ -47,7 +46,7 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
         _check_place(folder, Path(str(out)).name)
     stage, n_rows = learn(given)
     try:
-        job = Import.of(given, options, stage, n_rows)
+        job = Job.of(given, options, stage, n_rows)
         if len(job.rules.doubled) and not job.rules.instants:
             raise ReadingsError(
                 "A Spark frame has no order of rows, so the two showings of a doubled hour cannot be told apart.",

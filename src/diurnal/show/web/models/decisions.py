@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.web.models.answers import PLAN, PROMISED, Numbers
 from diurnal.show.web.models.shape import HEAD, NAME, STANDS, STREAM, Decimal, shown
 
@@ -49,12 +50,10 @@ class PlanQuestion(BaseModel):
     variation_bound: int | None = Field(
         None, ge=1, le=10**9, description="Instead of cycle_radius: clip variations to it slot by slot."
     )
-    mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis"] = Field(
+    mechanism: MechanismName = Field(
         "auto", description="The noise of the pattern; auto takes the one with the least error."
     )
-    cycle_mechanism: Literal["auto", "laplace", "cube", "gaussian", "basis", "blocks"] = Field(
-        "auto", description="The noise of a cycle, in strong mode."
-    )
+    cycle_mechanism: CycleMechanismName = Field("auto", description="The noise of a cycle, in strong mode.")
     delta: str | None = Field(
         None, pattern=r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$", description="For Gaussian noise: 1e-6."
     )
