@@ -66,9 +66,10 @@ class Attacker:
 
     def __init__(self, house: House, address: str) -> None:
         self.house, self.address, self.tokens = house, address, house.city.tokens
-        self.http = httpx.Client(
-            base_url=house.url, timeout=20, transport=httpx.HTTPTransport(local_address=address)
-        )
+        # A connection each time: one that was quiet may be hung up on at the moment it is used again.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        way = httpx.HTTPTransport(local_address=address, limits=limits)
+        self.http = httpx.Client(base_url=house.url, timeout=20, transport=way)
 
     def asked(self, method: str, path: str, *, token: str | None = None, **more: object) -> Answer:
         """Ask as a program would."""
