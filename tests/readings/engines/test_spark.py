@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+import pathlib
+import shutil
 import time
 import typing
 from datetime import datetime, timedelta
@@ -437,6 +439,20 @@ def test_a_folder_is_the_old_panel_or_the_new_one(town, spark, tmp_path):
     (tmp_path / "homes" / "diurnal.json").write_text("{}")
     with pytest.raises(ReadingsError, match="damaged"):
         dn.open_panel(tmp_path / "homes")
+
+
+def test_a_panel_of_an_earlier_release_is_opened_and_a_later_one_refused(spark, tmp_path):
+    """The folder that version 1 wrote, kept for ever, is the panel it was; one of a later version is refused."""
+    kept = pathlib.Path(__file__).parents[2] / "kept" / "lake" / "1"
+    panel = dn.open_panel(kept)
+    assert (panel.n_households, panel.n_steps, int(panel.readings.sum())) == (4, 68, 135384)
+    assert panel.groups == {"suburb": ("Lake", "Hill", "Lake", "Hill")}
+    later = tmp_path / "later"
+    shutil.copytree(kept, later)
+    facts = json.loads((later / "diurnal.json").read_text())
+    (later / "diurnal.json").write_text(json.dumps({**facts, "version": 2}))
+    with pytest.raises(ReadingsError, match="version 2"):
+        dn.open_panel(later)
 
 
 def test_a_folder_may_be_called_anything_that_is_no_pattern(town, spark, tmp_path):
