@@ -43,16 +43,15 @@ def make_session(master: str, settings: Mapping[str, str] = MappingProxyType({})
         except ModuleNotFoundError:
             raise InputError("Spark is not installed here.", hint="pip install 'diurnal[spark]'") from None
         local = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {}
-        with _environment(JAVA_HOME=str(find_java()), **local):
+        # Tasks run on the same Python as the rest: another one may lack a library, or have another NumPy.
+        with _environment(JAVA_HOME=str(find_java()), PYSPARK_PYTHON=sys.executable, **local):
             return _made(SparkSession, master, settings)
 
 
 def _made(session: Any, master: str, settings: Mapping[str, str]) -> Any:
-    # Tasks run on the same Python as the rest: another one could have another NumPy.
     plain = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.pyspark.python": sys.executable,
         "spark.log.level": "ERROR",
         **settings,
     }
