@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import diurnal as dn
 import support
-from diurnal.curator import starting
+from diurnal.curator import starting, usage
 from diurnal.errors import OverlapError, PlanError, ReadingsError
 from diurnal.planning.free import FEWEST, known_from
 from diurnal.planning.plan import Plan
@@ -67,10 +67,10 @@ def test_a_reference_from_readings_is_caught(monkeypatch):
     plan = plan_for(panel, domain=(-100, 1000))
     real = kernels.variation_sums
 
-    def of_readings(readings, present, profile, *rest):
-        return real(readings, present, np.zeros_like(profile), *rest)
+    def of_readings(readings, present, profile, *rest, **more):
+        return real(readings, present, np.zeros_like(profile), *rest, **more)
 
-    monkeypatch.setattr(starting.kernels, "variation_sums", of_readings)
+    monkeypatch.setattr(usage, "variation_sums", of_readings)
     assert known(plan, panel) != known(plan, other)
 
 
