@@ -3,6 +3,9 @@
 Spark runs a copy of a task that dawdles on another host only, and tasks of its plain local mode never.
 """
 
+import os
+import time
+
 from diurnal.readings.engines.spark.java import find_java
 from diurnal.readings.engines.spark.session import make_session, quiet
 
@@ -48,3 +51,19 @@ def cluster_session(folder, patch):
         )
     places = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     return make_session(address, {**SETTINGS, **places})
+
+
+def stumble_once(flag, seconds):
+    """Something that, the first time it is done in whatever process, kills the process, or takes long."""
+
+    # Within another function: tasks cannot import this file, and get functions like this one as they are.
+    def stumble():
+        try:
+            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        if not seconds:
+            os._exit(1)
+        time.sleep(seconds)
+
+    return stumble

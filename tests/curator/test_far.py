@@ -10,7 +10,10 @@ import pytest
 
 import diurnal as dn
 from diurnal.curator import batch, starting
+from diurnal.curator import far as far_plans
 from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError, StreamError
+from diurnal.readings.engines.spark import homes as far_homes
+from sparks import stumble_once
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -236,6 +239,31 @@ def test_who_is_erased_is_gone_from_the_lake(homes, silence):
             assert not before.exists()
             assert not [file for file in after.rglob("*") if file.is_file() and b"h07" in file.read_bytes()]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("seconds", [0, 60], ids=["dies", "dawdles"])
+def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, tmp_path, seconds):
+    """A task that dies as profiles are made, or as a report is added up, is run again, and one that dawdles is
+    overtaken by a copy of itself: the rows are those of homes here.
+    """
+    wanted = started(homes[0])[1].report(homes[0].between(12, 20))
+    keep, fold = far_homes.keep, far_plans.fold
+    kept, added = (stumble_once(str(tmp_path / name), seconds) for name in ("kept", "added"))
+
+    def after(stumble, kernel):
+        def stumbling(block):
+            stumble()
+            return kernel(block)
+
+        return stumbling
+
+    monkeypatch.setattr(far_homes, "keep", lambda kernel, *rest, **more: keep(after(kept, kernel), *rest, **more))
+    _, stream = started(homes[1])
+    monkeypatch.setattr(far_plans, "fold", lambda kernel, *rest, **more: fold(after(added, kernel), *rest, **more))
+    found = stream.report(homes[1].between(12, 20))
+    assert (tmp_path / "kept").exists()
+    assert (tmp_path / "added").exists()
+    assert [row.to_json() for row in found] == [row.to_json() for row in wanted]
 
 
 def test_strangers_and_missing_homes_are_the_same(homes, silence):

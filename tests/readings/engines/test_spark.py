@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
 import time
@@ -25,6 +24,7 @@ from diurnal.readings import engines, kernels
 from diurnal.readings.engines.spark import folding, java
 from diurnal.show.cli import app
 from diurnal.study.town import Town
+from sparks import stumble_once
 
 # One worker has them all, so that there is one session.
 pytestmark = pytest.mark.xdist_group("spark")
@@ -269,18 +269,19 @@ def test_whatever_is_cut_from_a_panel_is_the_same(town):
     np.testing.assert_array_equal(np.concatenate([block.readings for block in blocks], axis=1), here.readings)
 
 
-def test_ausgrid_is_the_same(ausgrid, lake_of):
-    """Real homes by a clock that changes: 70 Ausgrid days around October 2012 are the same panel and verdict."""
+def test_ausgrid_is_the_same(ausgrid, lake_of, silence):
+    """Real homes by a clock that changes: 70 Ausgrid days of 2012 are the same panel, verdict and reports."""
     days = ausgrid.between(48 * 430, 48 * 500)
     here, there = lake_of(_rows(days), parts=5, read={"unit": "Wh"}, zone="Australia/Sydney")
     _same(here, there)
     assert here.calendar
     assert _account(there) == _account(here)
     assert dn.check(there).to_json() == dn.check(here).to_json()
+    assert _reports(here) == _reports(there)
 
 
-def test_a_town_of_five_thousand_homes_is_the_same(lake_of):
-    """5,000 homes, two million rows, sampled where a check samples: the same panel, account and verdict."""
+def test_a_town_of_five_thousand_homes_is_the_same(lake_of, silence):
+    """5,000 homes, two million rows, sampled where a check samples: the same panel, verdict and reports."""
     panel = _with_gaps(Town(homes=5000, days=9).panel(), seed=2)
     here, there = lake_of(
         _rows(panel), parts=7, read={"groups": ["suburb"], "unit": "Wh"}, zone="UTC", domain=(-10000, 10000)
@@ -288,22 +289,27 @@ def test_a_town_of_five_thousand_homes_is_the_same(lake_of):
     _same(here, there)
     assert _account(there) == _account(here)
     assert dn.check(there).to_json() == dn.check(here).to_json()
+    assert _reports(here) == _reports(there)
 
 
-def _stumble(flag, seconds):
-    """Something that, the first time it is done in whatever process, kills the process, or takes long."""
-
-    # Within another function: tasks cannot import this file, and get functions like this one as they are.
-    def stumble():
-        try:
-            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return
-        if not seconds:
-            os._exit(1)
-        time.sleep(seconds)
-
-    return stumble
+def _reports(panel):
+    """What a plan reports, without noise, of two days after three of history."""
+    plan = dn.Plan(
+        query=dn.Mean(),
+        epsilon="1",
+        domain=panel.domain,
+        grid=panel.grid,
+        history=3,
+        variation_bound=600,
+        mechanism="cube",
+        cycle_mechanism="cube",
+    )
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    stream = curator.start(plan, history=panel.first(3), acknowledge="untested")
+    stream.report(panel.between(144, 240))
+    rows = [row.to_json() for row in stream.rows()]
+    assert len(rows) > 90
+    return rows
 
 
 def _stumbling(stumble):
@@ -334,12 +340,12 @@ def test_a_task_that_dies_or_dawdles_changes_nothing(seconds, town, spark, tmp_p
     pq.write_table(_rows(here.between(0, 240)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet")).repartition(4)
     options = {"zone": "UTC", "domain": (-10000, 10000)}
-    format_ = _stumbling(_stumble(str(tmp_path / "import"), seconds))
+    format_ = _stumbling(stumble_once(str(tmp_path / "import"), seconds))
     made = dn.panel(dn.read(frame, format=format_), **options, out=tmp_path / "homes")
     plain = dn.panel(dn.read(tmp_path / "rows.parquet", unit="Wh"), **options)
     _same(plain, made)
     assert _account(made) == _account(plain) | {"notes": _account(made)["notes"]}
-    stumble = _stumble(str(tmp_path / "fold"), seconds)
+    stumble = stumble_once(str(tmp_path / "fold"), seconds)
 
     def kernel(block):
         stumble()
@@ -386,7 +392,7 @@ def test_bad_rows_are_refused_alike(what, town, lake_of, spark, tmp_path):
     frame = spark.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
     with pytest.raises(ReadingsError) as there:
         dn.panel(dn.read(frame, **said), zone="UTC", out=tmp_path / "homes")
-    assert there.value.message.removeprefix("the Spark frame: ") == here.value.message.split(": ", 1)[1]
+    assert there.value.message.removeprefix("the frame: ") == here.value.message.split(": ", 1)[1]
     assert not any(text in str(there.value) for text in ("4321", "a lot", "Elsewhere", "java", "Traceback"))
     assert there.value.__cause__ is there.value.__context__ is None
     with pytest.raises(ReadingsError, match="no panel"):

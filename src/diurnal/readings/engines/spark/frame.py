@@ -12,7 +12,8 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.part import Part, Table
 from diurnal.readings.tables import Frame
 
-NAME = "the Spark frame"
+NAME = "the frame"
+"""As any other is called: which engine reads it is nobody's business afterwards."""
 
 
 def is_spark(source: Any) -> bool:

@@ -122,4 +122,6 @@ class WaitingRows:
         since = micros - (self._grid.wall(0) - epoch) // timedelta(microseconds=1)
         # A row that says when it ends is of the step before.
         since = since - 1 if self._format.label == "end" else since
-        return f.floor(since / (self._grid.minutes * 60_000_000)).cast("bigint")
+        length = f.lit(self._grid.minutes * 60_000_000)
+        # Whole steps before they are divided: far from the anchor a quotient's fraction would be rounded away.
+        return ((since - f.pmod(since, length)) / length).cast("bigint")
