@@ -71,7 +71,7 @@ def test_without_the_correction_it_would_not(monkeypatch):
     class Uncorrected(module._Shares):
         def __init__(self, variations, known):
             super().__init__(variations, known)
-            self._each, self._whole = np.zeros_like(self._each), np.zeros_like(self._whole)
+            self._each = self._each_less_whole = np.zeros_like(self._each)
 
     panel = planted(homes=200, cycles=10, slots=24)
     assert look(panel).significant() < 0.15

@@ -3,11 +3,14 @@ import pytest
 
 import diurnal as dn
 from diurnal.check import nonlinear as module
-from diurnal.check.cycles import count
+from diurnal.check.cycles import Cycles, count
 from diurnal.check.evidence import evidence
 from diurnal.check.nonlinear import nonlinear
 from diurnal.errors import ReadingsError
+from diurnal.readings.engines import local
 from diurnal.study.planted import planted
+
+CYCLES = Cycles(kept=tuple(range(16)), left_out=(), gaps=0)
 
 
 def look(panel, seed=0):
@@ -84,15 +87,47 @@ def test_at_least_200_pairs_are_looked_at():
     assert look(planted(homes=20, cycles=8, slots=4)).n_pairs == 16
 
 
-def test_the_p_value_is_that_of_dcor():
-    """The p-value agrees with dcor's own t-test."""
+@pytest.mark.parametrize("n", [10, 40, 150])
+def test_the_p_value_is_that_of_dcor(n):
+    """Centred distances agree with dcor's, and the p-value with its own t-test."""
     import dcor
 
-    rng = np.random.default_rng(1)
-    left = rng.standard_normal((40, 6))
-    right = left**2 + rng.standard_normal((40, 6))
+    rng = np.random.default_rng(n)
+    left = rng.standard_normal((n, 6))
+    right = left**2 + rng.standard_normal((n, 6))
+    distances = np.linalg.norm(left[:, None] - left, axis=2)
+    np.testing.assert_allclose(module._centred(left), dcor.u_centered(distances), atol=1e-12)
     ours = module._p_value(module._centred(left), module._centred(right))
-    assert ours == pytest.approx(dcor.independence.distance_correlation_t_test(left, right).pvalue, rel=1e-6)
+    assert ours == pytest.approx(dcor.independence.distance_correlation_t_test(left, right).pvalue, rel=1e-9)
+
+
+def test_what_one_thread_finds_many_find(monkeypatch):
+    """However many threads look, and whichever is first, the same panel and seed give the same bits."""
+    panel, found = planted(homes=60, cycles=16, slots=12), []
+    for threads in (1, 5):
+        monkeypatch.setattr(local, "THREADS", threads)
+        found.append(look(panel))
+    one, many = found
+    assert np.array_equal(one.p, many.p)
+    assert np.array_equal(one.p_scaled, many.p_scaled)
+    assert one.power == many.power
+
+
+def test_a_home_that_moves_once_has_no_size():
+    """A home that moves in one cycle only has no size in the others, and is not divided by what rounding leaves."""
+    readings = planted(homes=40, cycles=16, slots=12).readings.copy()
+    readings[:, 5] = 300
+    readings[:12, 5] += np.arange(12) * 37
+    variations, _ = module.moves(planted(homes=40, cycles=16, slots=12).following(readings, first_step=0), CYCLES)
+    halves = module._Halves(variations, np.random.default_rng(0))
+    assert np.abs(halves.scaled(0)[5]).max() == 0
+    assert np.abs(halves.scaled(1)[6]).max() > 0
+    for cycle in (0, 1, 7):
+        others = np.flatnonzero(halves._half == halves._half[cycle])
+        rest = variations[:, others[others != cycle]]
+        np.testing.assert_allclose(halves.block(cycle), variations[:, cycle] - rest.mean(axis=1), atol=1e-9)
+        size = np.sqrt(np.mean((rest - rest.mean(axis=1)[:, None]) ** 2, axis=(1, 2)))
+        np.testing.assert_allclose(halves._apart(cycle)[1][:, 0], np.where(size > 1e-9, size, 0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [{"homes": 5}, {"cycles": 5}])
@@ -111,7 +146,7 @@ def test_a_verdict_without_it_says_why():
 
 
 def test_without_the_library_the_rest_goes_on(monkeypatch):
-    """Where dcor is not installed a verdict is given, and says what to install."""
+    """Where SciPy is not installed a verdict is given, and says what to install."""
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     verdict = dn.check(planted(homes=30, cycles=12, slots=4))
     assert verdict.nonlinear is None

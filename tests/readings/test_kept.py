@@ -67,6 +67,36 @@ def test_other_tools_read_it(source, tmp_path):
     assert ordered.equals(ordered.sort_values(["household", "time"]).reset_index(drop=True))
 
 
+def test_groups_cost_next_to_nothing(source, tmp_path):
+    """The name of a group stands in the file once: its column takes less than a tenth of that of the values."""
+    path = tmp_path / "panel.parquet"
+    panel = import_(source, path)
+    group = pq.read_metadata(path).row_group(0)
+    sizes = {
+        group.column(i).path_in_schema: group.column(i).total_compressed_size for i in range(group.num_columns)
+    }
+    assert 10 * sizes["suburb"] < sizes["value"]
+    rows = f"select household, any_value(suburb), count(distinct suburb) from '{path}' group by household"
+    found = {home: (suburb, n) for home, suburb, n in duckdb.sql(rows).fetchall()}
+    wanted = zip(panel.households, panel.groups["suburb"], strict=True)
+    assert found == {home: (suburb, 1) for home, suburb in wanted}
+
+
+def test_a_file_is_read_once_for_many_batches(source, tmp_path, monkeypatch):
+    """However many batches are cut from a file, its row groups are each read once while memory allows."""
+    monkeypatch.setattr(local, "BUCKET", 5000)
+    panel = import_(source, tmp_path / "panel.parquet")
+    reads, read = [], kept.KeptData._read
+
+    def counted(data, number, columns):
+        reads.append(number)
+        return read(data, number, columns)
+
+    monkeypatch.setattr(kept.KeptData, "_read", counted)
+    assert len([batch.readings for batch in engines.batches(panel, 1)]) == 14
+    assert sorted(reads) == list(range(pq.read_metadata(tmp_path / "panel.parquet").num_row_groups))
+
+
 def test_row_groups_are_whole_households(source, tmp_path, monkeypatch):
     """Every row group of the file holds whole households."""
     monkeypatch.setattr(local, "BUCKET", 5000)

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from diurnal.check.cycles import KEEP, Cycles, count
+from diurnal.check.cycles import KEEP, Cycles, Tally, count
 from diurnal.exact import Number
 from diurnal.private import Private
 from diurnal.readings import engines, kernels
@@ -101,7 +101,7 @@ class Correlations(Private):
         return lag, np.bincount(lag)
 
 
-def correlations(panel: Panel, *, keep: Number = KEEP) -> Correlations:
+def correlations(panel: Panel, *, keep: Number = KEEP, tallied: Tally | None = None) -> Correlations:
     """The paper's coefficients for the panel's period.
 
     Two passes over the panel, block by block: one counts readings, one makes profiles and products.
@@ -109,12 +109,13 @@ def correlations(panel: Panel, *, keep: Number = KEEP) -> Correlations:
     Args:
         panel: Private readings, in memory or in a file.
         keep: What share of a cycle's readings must be present for it to count, steps on the calendar aside.
+        tallied: The panel's tally, if it is known already; it saves the first pass.
 
     Raises:
         ReadingsError: The readings are not testable: too few households or cycles, or nothing moves.
         LimitError: Readings are so large that products could leave 64 bits.
     """
-    return correlations_of(panel, count(panel, keep))
+    return correlations_of(panel, count(panel, keep, tallied=tallied))
 
 
 def correlations_of(panel: Panel, cycles: Cycles) -> Correlations:

@@ -1,8 +1,11 @@
-"""Cycles: which cycles of a panel have enough readings to be compared, and how households move in them."""
+"""Cycles: which cycles of a panel have enough readings to be compared, and how households move in them.
+
+tally -> count -> (correlation, evidence, nonlinear)
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -60,12 +63,48 @@ class Cycles(Private):
         return replace(self, kept=kept, left_out=tuple(sorted((*self.left_out, *gone))))
 
 
-def count(panel: Panel, keep: Number = KEEP) -> Cycles:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Tally(Private):
+    """What one look at every reading of a panel tells, step by step."""
+
+    present: Integers = field(repr=False)
+    """How many readings each step has."""
+    total: Integers = field(repr=False)
+    """What they add up to."""
+    silent: int
+    """How many households have no reading at all."""
+
+    @property
+    def means(self) -> Floats:
+        """The mean of the readings at each step, NaN where there is none."""
+        mean: Floats = np.where(self.present > 0, self.total / np.maximum(self.present, 1), np.nan)
+        return mean
+
+
+def tally(panel: Panel) -> Tally:
+    """Count and add up the readings of every step."""
+    return engines.fold(_tally, panel, _add_tallies, label="Counting readings")
+
+
+def _tally(block: Panel) -> Tally:
+    readings, present = block.readings, block.present
+    silent = int(np.count_nonzero(~present.any(axis=0)))
+    return Tally(present=present.sum(axis=1, dtype=np.int64), total=readings.sum(axis=1), silent=silent)
+
+
+def _add_tallies(left: Tally, right: Tally) -> Tally:
+    return Tally(
+        present=left.present + right.present, total=left.total + right.total, silent=left.silent + right.silent
+    )
+
+
+def count(panel: Panel, keep: Number = KEEP, *, tallied: Tally | None = None) -> Cycles:
     """Which cycles of a panel count.
 
     Args:
         panel: Private readings.
         keep: What share of a cycle's readings must be present, steps on the calendar aside.
+        tallied: The panel's tally, if it is known already.
 
     Raises:
         ReadingsError: There are fewer than two households, or fewer than three cycles that count.
@@ -90,10 +129,8 @@ def count(panel: Panel, keep: Number = KEEP) -> Cycles:
             f"Not testable: {n_cycles:,} cycles are too many to compare each with each; {MOST:,} at most.",
             hint="Take a longer period, or a stretch of the panel: panel.first(...).",
         )
-    present, silent = engines.fold(
-        _presence, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Counting readings"
-    )
-    there = present[: n_cycles * slots].reshape(n_cycles, slots).sum(axis=1)
+    found = tallied or tally(panel)
+    there = found.present[: n_cycles * slots].reshape(n_cycles, slots).sum(axis=1)
     steps = np.arange(panel.first_step, panel.first_step + n_cycles * slots)
     open_steps = ~np.isin(steps, sorted(panel.calendar))
     possible = open_steps.reshape(n_cycles, slots).sum(axis=1) * n
@@ -107,14 +144,8 @@ def count(panel: Panel, keep: Number = KEEP) -> Cycles:
         kept=tuple(np.flatnonzero(counts).tolist()),
         left_out=tuple(np.flatnonzero(~counts).tolist()),
         gaps=int((possible - there)[counts].sum()),
-        silent=silent,
+        silent=found.silent,
     )
-
-
-def _presence(block: Panel) -> tuple[Integers, int]:
-    """How many readings each step has, and how many households have none."""
-    present = block.present
-    return present.sum(axis=1, dtype=np.int64), int(np.count_nonzero(~present.any(axis=0)))
 
 
 def moves(panel: Panel, cycles: Cycles) -> tuple[Floats, Marks]:
@@ -135,19 +166,8 @@ def moves(panel: Panel, cycles: Cycles) -> tuple[Floats, Marks]:
     return variations, known
 
 
-def means(panel: Panel) -> Floats:
-    """The mean of the readings at each step, NaN where there is none."""
-    total, present = engines.fold(_totals, panel, lambda a, b: (a[0] + b[0], a[1] + b[1]), label="Adding up")
-    mean: Floats = np.where(present > 0, total / np.maximum(present, 1), np.nan)
-    return mean
-
-
-def _totals(block: Panel) -> tuple[Integers, Integers]:
-    return block.readings.sum(axis=1), block.present.sum(axis=1, dtype=np.int64)
-
-
 def sample(panel: Panel, most: int, rng: np.random.Generator) -> Panel:
-    """Some households of a panel, drawn without replacement; all of them if there are no more."""
+    """Some households of a panel, in memory, drawn without replacement; all of them if there are no more."""
     if panel.n_households <= most:
-        return engines.at_hand(panel)
-    return engines.at_hand(panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False))))
+        return engines.in_memory(panel)
+    return engines.in_memory(panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False))))

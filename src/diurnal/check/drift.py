@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from diurnal.check.cycles import KEEP, means
+from diurnal.check.cycles import KEEP, tally
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
 from diurnal.picture import Pictured
@@ -226,7 +226,7 @@ def _check(window: int, threshold: float, level: float | None) -> None:
 
 def _means(panel: Panel) -> Floats:
     """The mean of the readings present, a row a cycle and a column a slot."""
-    return means(panel)[: panel.n_cycles * panel.grid.slots].reshape(-1, panel.grid.slots)
+    return tally(panel).means[: panel.n_cycles * panel.grid.slots].reshape(-1, panel.grid.slots)
 
 
 def _table(rows: Sequence[Row], slots: int) -> tuple[int, Floats]:

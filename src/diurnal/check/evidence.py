@@ -44,6 +44,12 @@ TILE = 48
 TWO_SIDED = 1.959964
 """Beyond which a standard normal lies in 5 % of all cases."""
 
+RUN = 32
+"""Of how many households shares are made at a time: as many as stay in a core's cache."""
+
+ROUNDING = 1e-12
+"""Below what share of a sum of squares its part around the mean is rounding and no more."""
+
 TINY = np.finfo(np.float64).tiny
 
 
@@ -105,15 +111,14 @@ def evidence(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, confiden
     """
     if not 0 < confidence <= 0.99:
         raise ReadingsError(f"Expected confidence={confidence} above 0 and at most 0.99.", hint="For example 0.95.")
-    k, n = len(cycles), panel.n_households - cycles.silent
-    if k < FEWEST or n < LEAST_HOUSEHOLDS:
+    k = len(cycles)
+    shares = _Shares(*moves(sample(panel, weighed(panel, cycles), rng), cycles))
+    if k < FEWEST or shares.n < LEAST_HOUSEHOLDS:
         raise ReadingsError(
-            f"Not testable: {k} cycles count, of {n} households with readings; {FEWEST} and {LEAST_HOUSEHOLDS} "
-            "are needed.",
+            f"Not testable: {k} cycles count, of {shares.n} households with readings; {FEWEST} and "
+            f"{LEAST_HOUSEHOLDS} are needed.",
             hint="Give a longer panel, or more households: of so few, taking away means leaves no evidence.",
         )
-    some = sample(panel, max(LEAST_SAMPLE, READINGS // (k * panel.grid.slots)), rng)
-    shares = _Shares(*moves(some, cycles))
     multipliers = rng.multinomial(shares.n, np.full(shares.n, 1 / shares.n), DRAWS).astype(np.float64) - 1
     z, estimate = np.zeros((k, k)), np.zeros((k, k))
     chance, beyond, miss = np.zeros(DRAWS), np.zeros(DRAWS), np.zeros(DRAWS)
@@ -143,6 +148,11 @@ def evidence(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, confiden
     )
 
 
+def weighed(panel: Panel, cycles: Cycles) -> int:
+    """How many households the evidence looks at."""
+    return max(LEAST_SAMPLE, READINGS // (len(cycles) * panel.grid.slots))
+
+
 @dataclass(frozen=True)
 class _Tile:
     """What some pairs of cycles give."""
@@ -168,14 +178,18 @@ class _Shares:
 
     def __init__(self, variations: Floats, known: Marks) -> None:
         some = known.any(axis=(1, 2))
-        variations, known = variations[some], known[some]
+        if not some.all():
+            variations, known = variations[some], known[some]
         self.n, k, _ = variations.shape
         # The mean of the households that are there: a missing one does not move, nor is it pulled by the others.
-        mean = variations.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        self._moves = (variations - mean) * known
+        variations -= variations.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        if not known.all():
+            variations *= known
+        self._moves = variations
         own = np.einsum("jks,jks->jk", self._moves, self._moves)
-        self._whole = own.sum(axis=1) / (1 - 1 / k) / k**2
-        self._each = (own - self._whole[:, None]) / (1 - 2 / k) / k
+        whole = own.sum(axis=1, keepdims=True) / (1 - 1 / k) / k**2
+        self._each = (own - whole) / (1 - 2 / k) / k
+        self._each_less_whole = self._each - whole
         self.size = np.sqrt(np.maximum(own.sum(axis=0), TINY))
         """The root of each cycle's sum of squares: a coefficient's denominator is the product of two."""
 
@@ -186,24 +200,31 @@ class _Shares:
         signs or normal multipliers, keep the level where shares are skewed or a few households dominate.
         """
         left, right = slice(a, a + TILE), slice(b, b + TILE)
-        shares = self._moves[:, left] @ self._moves[:, right].transpose(0, 2, 1)
-        shares += self._each[:, left, None] + self._each[:, None, right]
-        shares -= self._whole[:, None, None]
-        shape, size = shares.shape[1:], np.outer(self.size[left], self.size[right]).ravel()
-        shares = shares.reshape(self.n, -1)
-        total = shares.sum(axis=0)
-        z = total / np.sqrt(np.maximum(np.einsum("jp,jp->p", shares, shares), TINY))
-        counted = (np.arange(a, a + shape[0])[:, None] < np.arange(b, b + shape[1])).ravel()
-        shares -= total / self.n
-        spread = np.sqrt(np.maximum(np.einsum("jp,jp->p", shares, shares), TINY))
-        drawn = np.abs(multipliers @ shares) * counted
-        by_chance = drawn / spread
+        each, less_whole = self._each[:, left, None], self._each_less_whole[:, None, right]
+        shape = each.shape[1], less_whole.shape[2]
+        shares, total, square = np.empty((self.n, *shape)), np.zeros(shape), np.zeros(shape)
+        for start in range(0, self.n, RUN):
+            run = slice(start, start + RUN)
+            part = shares[run]
+            np.matmul(self._moves[run, left], self._moves[run, right].transpose(0, 2, 1), out=part)
+            part += each[run]
+            part += less_whole[run]
+            total += part.sum(axis=0)
+            square += np.einsum("jkl,jkl->kl", part, part)
+        # A draw's multipliers add up to zero, so that its sums need not be taken around the mean share.
+        drawn = np.abs(multipliers @ shares.reshape(self.n, -1))
+        if a == b:
+            drawn *= np.triu(np.ones(shape), 1).ravel()
+        around = np.maximum(square - total**2 / self.n, ROUNDING * square)
+        size = np.outer(self.size[left], self.size[right])
+        by_chance = drawn / np.sqrt(np.maximum(around, TINY)).ravel()
+        drawn /= size.ravel()
         return _Tile(
-            z=z.reshape(shape),
-            estimate=(total / size).reshape(shape),
+            z=total / np.sqrt(np.maximum(square, TINY)),
+            estimate=total / size,
             chance=by_chance.max(axis=1),
             beyond=(by_chance > TWO_SIDED).sum(axis=1),
-            miss=(drawn / size).max(axis=1),
+            miss=drawn.max(axis=1),
         )
 
 

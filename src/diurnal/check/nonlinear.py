@@ -12,22 +12,20 @@ cycles have nothing in common, nor have the two blocks then, exactly.
 
 from __future__ import annotations
 
-import fcntl
-import importlib
 import importlib.util
-import os
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from diurnal.check.cycles import KEEP, Cycles, moves, sample
 from diurnal.errors import ReadingsError
 from diurnal.private import Private
 from diurnal.readings.data import Floats, Integers
+from diurnal.readings.engines import local
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 
@@ -45,6 +43,9 @@ FEWEST = 6
 
 LEAST_HOUSEHOLDS = 10
 """How many households there must be for the statistic's distribution to hold."""
+
+ROUNDING = 1e-12
+"""Below what share of a household's sum of squares a part of it is rounding and no more."""
 
 STRENGTHS = (0.1, 0.2, 0.4, 0.8)
 """Planted dependence: by how much a cycle's size follows the other's, from the smallest household to the
@@ -77,17 +78,16 @@ class Nonlinear(Private):
 
 def available() -> bool:
     """Whether the library that does it is installed."""
-    return importlib.util.find_spec("dcor") is not None
+    return importlib.util.find_spec("scipy") is not None
 
 
-def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, pairs: int = PAIRS) -> Nonlinear:
+def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator) -> Nonlinear:
     """Look at sampled pairs of cycles for dependence of any kind, and show how much would have been found.
 
     Args:
         panel: Private readings; of a large panel a sample of households is looked at.
         cycles: Which cycles count.
         rng: For the samples and what is planted; it reaches no release.
-        pairs: How many pairs.
 
     Raises:
         ReadingsError: There are too few cycles or households.
@@ -103,18 +103,30 @@ def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, pairs: 
             hint="Give a longer panel, or more households.",
         )
     halves = _Halves(variations[there], rng)
-    chosen = halves.pairs(pairs)
-    raw, scaled = _Blocks(halves.block), _Blocks(halves.scaled)
-    with Progress("Looking beyond correlation", 2 * len(chosen) + len(STRENGTHS) * len(chosen)) as bar:
-        p, p_scaled = (_p_values(blocks, chosen, bar) for blocks in (raw, scaled))
-        power = tuple(
-            (
-                strength,
-                float(np.mean([_planted(halves, scaled, pair, strength, rng, bar) < 0.05 for pair in chosen])),
-            )
-            for strength in STRENGTHS
-        )
-    return Nonlinear(n_households=halves.n, n_pairs=len(chosen), p=p, p_scaled=p_scaled, power=power)
+    chosen = halves.pairs(PAIRS)
+    found = []
+    rounds = 2 + len(STRENGTHS)
+    with threadpool_limits(1, user_api="blas"), Progress("Looking beyond correlation", rounds * len(chosen)) as bar:
+        for p in local.in_order(lambda look: look(), _looks(halves, chosen, rng)):
+            found.append(p)
+            bar.advance(1)
+    plain, scaled, *planted = np.array(found).reshape(rounds, -1)
+    power = tuple((s, float(np.mean(p < 0.05))) for s, p in zip(STRENGTHS, planted, strict=True))
+    return Nonlinear(n_households=halves.n, n_pairs=len(chosen), p=plain, p_scaled=scaled, power=power)
+
+
+def _looks(
+    halves: _Halves, pairs: Sequence[tuple[int, int]], rng: np.random.Generator
+) -> Iterator[Callable[[], float]]:
+    """What gives the p-value of each pair: as it is, with sizes taken out, and planted by strength.
+
+    All that is drawn is drawn here, in order, whoever looks first.
+    """
+    plain, scaled = _Blocks(halves.block), _Blocks(halves.scaled)
+    for blocks in (plain, scaled):
+        yield from (partial(blocks.p_value, *pair) for pair in pairs)
+    for strength in STRENGTHS:
+        yield from (partial(_planted, halves, scaled, pair, strength, rng.permutation(halves.n)) for pair in pairs)
 
 
 class _Halves:
@@ -126,6 +138,10 @@ class _Halves:
         self._half = rng.permutation(np.arange(k) % 2)
         self._rng = rng
         self._parts: dict[int, tuple[Floats, Floats]] = {}
+        halves = [variations[:, self._half == half] for half in (0, 1)]
+        self._sums = [each.sum(axis=1) for each in halves]
+        self._squares = [np.einsum("jks,jks->j", each, each) for each in halves]
+        self._counts = [each.shape[1] for each in halves]
 
     def pairs(self, wanted: int) -> list[tuple[int, int]]:
         """Pairs of cycles, one of each half, drawn without replacement from some cycles of each."""
@@ -150,11 +166,14 @@ class _Halves:
         return self._parts[cycle]
 
     def _make(self, cycle: int) -> tuple[Floats, Floats]:
-        others = np.flatnonzero(self._half == self._half[cycle])
-        rest = self._moves[:, others[others != cycle]]
-        mean = rest.mean(axis=1)
-        size = np.sqrt(np.mean((rest - mean[:, None]) ** 2, axis=(1, 2)))
-        return self._moves[:, cycle] - mean, size[:, None]
+        half, block = self._half[cycle], self._moves[:, cycle]
+        others, slots = self._counts[half] - 1, block.shape[1]
+        mean = (self._sums[half] - block) / others
+        whole = self._squares[half] - np.einsum("js,js->j", block, block)
+        around = whole - others * np.einsum("js,js->j", mean, mean)
+        # What is left of a household that does not move in the other cycles is rounding, and no size.
+        size = np.sqrt(np.where(around > ROUNDING * self._squares[half], around, 0) / (others * slots))
+        return block - mean, size[:, None]
 
     def _some(self, half: int) -> Integers:
         """Some cycles of a half, so that few matrices of distances are kept."""
@@ -168,66 +187,43 @@ class _Blocks:
     def __init__(self, block: Callable[[int], Floats]) -> None:
         self.centred = cache(lambda cycle: _centred(block(cycle)))
 
-
-@cache
-def _dcor() -> Any:
-    """The library, imported by one process at a time.
-
-    The first one compiles it and keeps that in files for all others; who reads half-written ones crashes.
-    """
-    spec = importlib.util.find_spec("dcor")
-    assert spec is not None
-    assert spec.origin is not None
-    folder = os.open(Path(spec.origin).parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        return importlib.import_module("dcor")
-    finally:
-        os.close(folder)
+    def p_value(self, k: int, l: int) -> float:  # noqa: E741
+        """The p-value of two cycles."""
+        return _p_value(self.centred(k), self.centred(l))
 
 
 def _centred(block: Floats) -> Floats:
+    """The distances between households in a cycle, centred so that products of two have no bias."""
     from scipy.spatial.distance import pdist, squareform
 
-    found: Floats = _dcor().u_centered(squareform(pdist(block)))
+    found: Floats = squareform(pdist(block))
+    n, sums = len(found), found.sum(axis=0)
+    found -= sums / (n - 2)
+    found -= sums[:, None] / (n - 2)
+    found += sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(found, 0)
     return found
 
 
 def _p_value(left: Floats, right: Floats) -> float:
     """The t-test of distance correlation, for many dimensions (Székely and Rizzo, 2013)."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
-    dcor, n = _dcor(), len(left)
-    scale = dcor.u_product(left, left) * dcor.u_product(right, right)
+    n = len(left)
+    scale = float(np.vdot(left, left) * np.vdot(right, right))
     if scale <= 0:
         return 1.0
-    coefficient = min(float(dcor.u_product(left, right) / np.sqrt(scale)), 1 - 1e-12)
+    coefficient = min(float(np.vdot(left, right)) / math.sqrt(scale), 1 - 1e-12)
     freedom = n * (n - 3) / 2 - 1
-    return float(t.sf(np.sqrt(freedom) * coefficient / np.sqrt(1 - coefficient**2), freedom))
+    return float(stdtr(freedom, -math.sqrt(freedom) * coefficient / math.sqrt(1 - coefficient**2)))
 
 
-def _p_values(blocks: _Blocks, pairs: Sequence[tuple[int, int]], bar: Progress) -> Floats:
-    found = np.empty(len(pairs))
-    for at, (k, l) in enumerate(pairs):  # noqa: E741
-        found[at] = _p_value(blocks.centred(k), blocks.centred(l))
-        bar.advance(1)
-    return found
-
-
-def _planted(
-    halves: _Halves,
-    scaled: _Blocks,
-    pair: tuple[int, int],
-    strength: float,
-    rng: np.random.Generator,
-    bar: Progress,
-) -> float:
+def _planted(halves: _Halves, scaled: _Blocks, pair: tuple[int, int], strength: float, order: Integers) -> float:
     """The p-value of a pair into which dependence without correlation was planted.
 
-    Households of the second cycle are shuffled, which takes away whatever there was; then each is made larger or
-    smaller, by so much, as its partner in the first is large or small.
+    Households of the second cycle are put into another order, which takes away whatever there was; then each is
+    made larger or smaller, by so much, as its partner in the first is large or small.
     """
-    first, second = halves.scaled(pair[0]), rng.permutation(halves.scaled(pair[1]))
+    first, second = halves.scaled(pair[0]), halves.scaled(pair[1])[order]
     rank = np.argsort(np.argsort(np.einsum("js,js->j", first, first))) / max(1, halves.n - 1)
-    bar.advance(1)
     return _p_value(scaled.centred(pair[0]), _centred(second * (1 + strength * (2 * rank - 1))[:, None]))

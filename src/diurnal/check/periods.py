@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from diurnal.check.correlation import correlations
-from diurnal.check.cycles import KEEP, means, sample
+from diurnal.check.cycles import KEEP, Tally, sample, tally
 from diurnal.errors import InputError, ReadingsError
 from diurnal.exact import Number
 from diurnal.private import Private, PrivateDict
@@ -25,6 +25,9 @@ MOST_CYCLES = 1200
 
 READINGS = 1 << 23
 """How many readings a candidate is tried on, about; more households than have these are a sample of so many."""
+
+LEAST_SAMPLE = 200
+"""How many households it is tried on at least, however many readings each has."""
 
 LEAST = 0.2
 """How much the aggregate must look like itself a period later for the length to be a candidate."""
@@ -60,7 +63,12 @@ class Candidate(Private):
 
 
 def candidates(
-    panel: Panel, named: str | int | Iterable[str | int] = (), *, keep: Number = KEEP, rng: np.random.Generator
+    panel: Panel,
+    named: str | int | Iterable[str | int] = (),
+    *,
+    keep: Number = KEEP,
+    rng: np.random.Generator,
+    tallied: Tally | None = None,
 ) -> tuple[Candidate, ...]:
     """Lengths that the panel may repeat with, shortest first, each with the correlation it leaves.
 
@@ -69,6 +77,7 @@ def candidates(
         named: Lengths to try besides those found: "1d", "12h", 96 slots.
         keep: What share of a cycle's readings must be present for it to count.
         rng: For the sample; it reaches no release.
+        tallied: The tally in which lengths are found: of a sample, that of the panel it was drawn from.
 
     Raises:
         ReadingsError: A length is none.
@@ -77,15 +86,20 @@ def candidates(
     if isinstance(named, (str, int)):
         named = [named]
     wanted = {slots_of(length, minutes): "named" for length in named}
-    repeats = _repeats(panel)
+    repeats = _repeats(panel, tallied)
     why = {slots_of(length, minutes): "usual" for length in ("1d", "1w") if 1440 % minutes == 0}
     found = found_period(repeats)
     why |= {own: "the panel's"} | wanted | ({} if found is None else {found: "found in the data"})
-    some = sample(panel, max(200, READINGS // max(1, panel.n_steps)), rng)
+    some = sample(panel, enough(panel), rng)
     return tuple(
         _candidate(some, slots, reason, float(repeats[slots]) if slots < len(repeats) else None, keep)
         for slots, reason in sorted(why.items())
     )
+
+
+def enough(panel: Panel) -> int:
+    """How many households a candidate is tried on."""
+    return max(LEAST_SAMPLE, READINGS // max(1, panel.n_steps))
 
 
 def _candidate(panel: Panel, slots: int, why: str, repeats: float | None, keep: Number) -> Candidate:
@@ -106,21 +120,21 @@ def _candidate(panel: Panel, slots: int, why: str, repeats: float | None, keep: 
     return replace(candidate, largest=found.largest, median=found.median)
 
 
-def _repeats(panel: Panel) -> Floats:
+def _repeats(panel: Panel, tallied: Tally | None) -> Floats:
     try:
-        return autocorrelation(panel)
+        return autocorrelation(panel, tallied)
     except ReadingsError:
         # Homes may move though their sum does not: then there is nothing to find, and lengths can still be tried.
         return np.zeros(0)
 
 
-def autocorrelation(panel: Panel) -> Floats:
+def autocorrelation(panel: Panel, tallied: Tally | None = None) -> Floats:
     """How much the mean of the readings looks like itself some steps later, from lag 0 to half of the panel.
 
     Raises:
         ReadingsError: There are hardly any readings, or they never change.
     """
-    level = means(panel)
+    level = (tallied or tally(panel)).means
     there = ~np.isnan(level)
     if there.sum() < 4:
         raise ReadingsError("Not testable: there are hardly any readings.", hint="Give a longer panel.")

@@ -21,10 +21,10 @@ import numpy as np
 
 from diurnal.check import nonlinear as beyond
 from diurnal.check.correlation import Correlations, correlations
-from diurnal.check.cycles import KEEP
-from diurnal.check.evidence import Evidence, evidence
+from diurnal.check.cycles import KEEP, sample, tally
+from diurnal.check.evidence import Evidence, evidence, weighed
 from diurnal.check.nonlinear import Nonlinear
-from diurnal.check.periods import Candidate, candidates, in_words
+from diurnal.check.periods import Candidate, candidates, enough, in_words
 from diurnal.errors import InputError, ReadingsError
 from diurnal.exact import Number, instance, whole
 from diurnal.picture import Pictured
@@ -302,15 +302,19 @@ def check(
     chosen = Thresholds() if thresholds is None else thresholds
     instance(chosen, Thresholds, "thresholds", hint="For example Thresholds(largest=0.4).", error=ReadingsError)
     rng = np.random.default_rng(whole(seed, "seed", least=0, error=ReadingsError))
-    found = correlations(panel, keep=keep)
-    sure = evidence(panel, found.cycles, rng=rng, confidence=chosen.confidence)
-    seen, why = _beyond(panel, found, rng)
+    tallied = tally(panel)
+    found = correlations(panel, keep=keep, tallied=tallied)
+    # What looks at a sample draws its own from this one: a file is read once for all of them.
+    most = max(weighed(panel, found.cycles), beyond.HOUSEHOLDS, enough(panel))
+    some = sample(panel, most, rng)
+    sure = evidence(some, found.cycles, rng=rng, confidence=chosen.confidence)
+    seen, why = _beyond(some, found, rng)
     return Verdict(
         correlations=found,
         evidence=sure,
         nonlinear=seen,
         not_looked=why,
-        periods=candidates(panel, periods, keep=keep, rng=rng),
+        periods=candidates(some, periods, keep=keep, rng=rng, tallied=tallied),
         thresholds=chosen,
         subject=subject(panel),
     )

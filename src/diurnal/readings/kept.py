@@ -13,7 +13,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Arrays, Data, Integers, Marks
+from diurnal.readings.engines import local
 from diurnal.readings.engines.spark import lake
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
@@ -111,11 +112,12 @@ class KeptData:
         present = np.zeros(readings.shape, dtype=bool)
         done = 0
         with Progress("Loading homes", len(wanted)) as bar:
-            for number, columns in parts:
-                arrays, places = self._read(number, columns), order[done : done + len(columns)]
+            for arrays in local.in_order(lambda part: self._read(*part), parts):
+                n = arrays.readings.shape[1]
+                places = order[done : done + n]
                 readings[:, places], present[:, places] = arrays.readings, arrays.present
-                done += len(columns)
-                bar.advance(len(columns))
+                done += n
+                bar.advance(n)
         return Arrays(readings, present)
 
     def _read(self, number: int, columns: Integers) -> Arrays:
@@ -318,12 +320,17 @@ class Writer:
     def write(self, first: int, readings: Integers, present: Marks) -> None:
         """Write the next households: a row a household, a column a step."""
         n = len(readings)
-        each = pa.array(np.repeat(np.arange(n, dtype=np.int32), self._steps))
         columns = (self._panel.households, *self._panel.groups.values())
-        named = [pa.DictionaryArray.from_arrays(each, pa.array(column[first : first + n])) for column in columns]
+        named = [self._named(column[first : first + n]) for column in columns]
         values = pa.array(readings.ravel(), mask=~present.ravel())
         arrays = [named[0], pa.array(np.tile(self._times, n)), values, *named[1:]]
         self._file.write_table(pa.table(arrays, schema=self._schema), row_group_size=n * self._steps)
+
+    def _named(self, names: Sequence[str]) -> pa.DictionaryArray:
+        """A name for every step of each household; each stands in the file once, and rows have its number."""
+        distinct = pa.array(names).dictionary_encode()
+        rows = np.repeat(distinct.indices.to_numpy(), self._steps)
+        return pa.DictionaryArray.from_arrays(pa.array(rows), distinct.dictionary)
 
     def finish(self, quality: Quality | None, source: Mapping[str, Any] | None) -> None:
         """Write the facts, with the account of the import and what it was made from."""

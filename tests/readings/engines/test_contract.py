@@ -80,9 +80,25 @@ def test_the_check_finds_the_same(name, here, tmp_path):
 @everywhere
 def test_a_sample_is_brought_here(name, here, tmp_path):
     """What is at hand is folded by the local engine, and is the same."""
-    found = engines.at_hand(ENGINES[name](here, tmp_path))
+    found = engines.in_memory(ENGINES[name](here, tmp_path))
     assert not isinstance(found.data, engines.Engine)
     np.testing.assert_array_equal(found.readings, here.readings)
+
+
+@everywhere
+@pytest.mark.parametrize("ahead", [1, 1 << 24])
+def test_batches_are_the_panel_some_cycles_at_a_time(name, ahead, here, tmp_path, monkeypatch):
+    """Batches end where cycles do, come in order and leave nothing out, whatever is read ahead."""
+    monkeypatch.setattr(engines, "AHEAD", ahead)
+    slots = here.grid.slots
+    part = here.between(slots + 1, here.n_steps - 1)
+    there = ENGINES[name](here, tmp_path).between(slots + 1, here.n_steps - 1)
+    found = list(engines.batches(there, 2))
+    assert [batch.first_step for batch in found] == [slots + 1, *range(3 * slots, here.n_steps - 1, 2 * slots)]
+    assert sum(batch.n_steps for batch in found) == part.n_steps
+    np.testing.assert_array_equal(np.vstack([batch.readings for batch in found]), part.readings)
+    np.testing.assert_array_equal(np.vstack([batch.present for batch in found]), part.present)
+    assert all(isinstance(batch.data, engines.Engine) == isinstance(there.data, engines.Engine) for batch in found)
 
 
 @everywhere

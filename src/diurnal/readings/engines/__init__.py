@@ -7,7 +7,7 @@ Kernels and sums are the same, and so are the bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -16,6 +16,9 @@ from diurnal.readings.engines import local
 from diurnal.readings.panel import Panel
 
 Result = TypeVar("Result")
+
+AHEAD = 1 << 24
+"""How many readings `batches` brings here at a time, about: some 150 MB."""
 
 
 @runtime_checkable
@@ -57,8 +60,26 @@ def fold(
     return local.fold(kernel, panel, add, label=label)
 
 
-def at_hand(panel: Panel) -> Panel:
-    """A panel that is small, with its readings brought here if they are folded elsewhere."""
-    if not isinstance(panel.data, Engine):
+def in_memory(panel: Panel) -> Panel:
+    """A panel that is small, with its readings brought here from wherever they lie."""
+    if isinstance(panel.data, Arrays):
         return panel
     return replace(panel, data=Arrays(panel.readings, panel.present))
+
+
+def batches(panel: Panel, cycles: int) -> Iterator[Panel]:
+    """A panel some cycles at a time, in order.
+
+    A file holds whole households, so that few of its steps cost as much to read as many: it is read for several
+    batches at once. What is folded elsewhere stays there.
+    """
+    slots, ahead = panel.grid.slots, max(1, AHEAD // panel.n_households)
+    here, begin = panel, panel.first_step
+    read_to = begin
+    while begin < panel.steps.stop:
+        end = min((begin // slots + cycles) * slots, panel.steps.stop)
+        if end > read_to and not isinstance(panel.data, Engine):
+            read_to = max(end, begin + ahead // slots * slots)
+            here = in_memory(panel.between(begin, read_to))
+        yield here.between(begin, end)
+        begin = end

@@ -16,6 +16,7 @@ from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
 from diurnal.errors import NoStoreError
 from diurnal.promise.budget import Budget
+from diurnal.readings.engines import batches
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
@@ -140,14 +141,11 @@ def report(
 
 def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
     """Some cycles at a time, in order, each in a transaction of its own: an interrupt falls between two."""
-    slots, panel = panel.grid.slots, panel.on_grid(stream.plan.grid)
-    begin = panel.first_step
+    panel = panel.on_grid(stream.plan.grid)
     with Progress("reporting", panel.n_steps) as progress:
-        while begin < panel.steps.stop:
-            end = min((begin // slots + BATCH) * slots, panel.steps.stop)
-            yield stream.report(panel.between(begin, end), close=close)
-            progress.advance(end - begin)
-            begin = end
+        for part in batches(panel, BATCH):
+            yield stream.report(part, close=close)
+            progress.advance(part.n_steps)
 
 
 def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
