@@ -8,6 +8,7 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -165,7 +166,10 @@ class Stream:
             if self._store.has_taken(number, digest):
                 return None
             self._store.take(number, digest)
-            for what, how_many in counts.items():
+            # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
+            account = None if panel is None or again else panel.quality
+            aside = Counter(counts) + Counter({} if account is None else account.set_aside)
+            for what, how_many in aside.items():
                 self._store.count(number, what, how_many)
             return [] if panel is None else self._report(panel, close=False, again=again)
 

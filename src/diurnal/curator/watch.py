@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ class Taken:
     """Whether it had been taken before."""
     error: str = ""
     """Why it was not taken."""
+    set_aside: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """How many of its rows were not taken as readings, by reason. For the custodian's eyes."""
     head: str = ""
     """Where the ledger stands after it: publish it with the rows. It fences a restored backup."""
 
@@ -105,8 +107,10 @@ def watch_table(
     _check(said)
     while True:
         try:
-            rows = stream.report(_panel(stream, read(query, database=database, **_reading(said)), said))
-            yield Taken(name="query", rows=tuple(rows), head=stream.head)
+            panel = _panel(stream, read(query, database=database, **_reading(said)), said)
+            rows, account = stream.report(panel), panel.quality
+            aside = {} if account is None else account.set_aside
+            yield Taken(name="query", rows=tuple(rows), set_aside=aside, head=stream.head)
         except StoreError:
             raise
         except DiurnalError as error:
@@ -233,7 +237,13 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        rows = stream.take(digest, lambda: _panel(stream, read(path, **_reading(said)), said))
+        made: list[Panel] = []
+
+        def panel() -> Panel:
+            made.append(_panel(stream, read(path, **_reading(said)), said))
+            return made[0]
+
+        rows = stream.take(digest, panel)
     except StoreError:
         raise
     except FileNotFoundError:
@@ -244,7 +254,9 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         return Taken(name=path.name, error=reason)
     with suppress(FileNotFoundError):
         _aside(path, "taken")
-    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None, head=stream.head)
+    account = made[0].quality if made else None
+    aside = {} if account is None else account.set_aside
+    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None, set_aside=aside, head=stream.head)
 
 
 def _aside(path: Path, folder: str) -> Path:

@@ -285,10 +285,12 @@ def _shares(ranges: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 def _accept_radius(radius: int, shares: Sequence[tuple[int, int]]) -> bool:
-    """Accept with probability prod_j (2 floor(radius w_j) + 1) / (2 w_j (radius + j)), w_j descending."""
+    """Accept with probability prod_j (2 floor(radius w_j) + 1) / (2 w_j (radius + j)).
+
+    That it is at most one is seen with w_j descending (`_shares`); the product is the same in any order.
+    """
     numerator = denominator = 1
-    by_size = sorted(shares, key=lambda share: share[0] / share[1], reverse=True)
-    for j, (top, bottom) in enumerate(by_size, start=1):
+    for j, (top, bottom) in enumerate(shares, start=1):
         numerator *= (2 * (radius * top // bottom) + 1) * bottom
         denominator *= 2 * top * (radius + j)
     return _bernoulli(numerator, denominator)

@@ -32,6 +32,9 @@ from diurnal.readings.resampling import DuplicateError, Resampled, Rules
 from diurnal.readings.source import Readings
 from diurnal.readings.stage import Place, Stage
 
+MANY = 100
+"""Of fewer readings outside the domain it may be one broken meter, and no wrong unit."""
+
 
 @dataclass(repr=False)
 class Job:
@@ -115,7 +118,15 @@ class Job:
         self.check_some()
 
     def check_some(self) -> None:
-        """Refuse a panel without any reading."""
+        """Refuse a panel without any reading, and one of which most was in another unit, surely."""
+        outside = self.set_aside[quality.OUTSIDE_DOMAIN]
+        if outside >= MANY and outside > self.tally["kept"]:
+            low, high = self.options.domain
+            raise self.given.parts[0].error(
+                f"{outside:,} rows lie outside the domain, from {low} to {high} {self.options.unit}, and "
+                f"{self.tally['kept']:,} within: that is another unit, surely.",
+                hint=f"It was read in {self.given.format.unit}: say what it is, as unit='Wh', or give a wider domain.",
+            )
         if not self.tally["readings"]:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
             raise self.given.parts[0].error(
@@ -164,6 +175,7 @@ class Job:
         if options.meters is not None:
             unheard = set(options.meters.households.values()) - set(self.panel.households)
             notes += [f"{len(unheard)} listed households have no row at all"] if unheard else []
+        notes += rows.notes()
         if self.set_aside[quality.NEVER]:
             notes.append("rows claim an hour that their clock skipped: if they are not zeros, it is another clock")
         return tuple(notes)

@@ -131,6 +131,10 @@ class Format(ABC):
         """This format with what the part itself says filled in: column names, the unit."""
         return self
 
+    def notes(self) -> tuple[str, ...]:
+        """What a custodian should know of how it was read."""
+        return ()
+
     @abstractmethod
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         """The rows of a part, gaps included.

@@ -77,8 +77,7 @@ class Long(Format):
         absent = [name for name in (*found.values(), *self.groups) if name and name not in part.column_names]
         if absent:
             raise part.error(f"It has no column {absent[0]!r}.", hint="Name a column of the first line.")
-        words = words_of(str(found["value"]))
-        unit = self.unit or next((UNITS[word] for word in words if word in UNITS), "")
+        unit = self.unit or _unit_in(str(found["value"]))
         if not unit:
             raise part.error(
                 f"In which unit is the column {found['value']!r}?", hint="Say unit='kWh', 'Wh', 'kW' or 'W'."
@@ -93,6 +92,12 @@ class Long(Format):
             time=found["time"],
             value=found["value"],
         )
+
+    def notes(self) -> tuple[str, ...]:
+        named = _unit_in(self.value or "")
+        if not named or named == self.unit:
+            return ()
+        return (f"the column {self.value} was read in {self.unit}, as was said, though its name says {named}",)
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         assert self.time, "a settled format knows its columns"
@@ -141,6 +146,11 @@ class Long(Format):
                 )
                 taken.add(found[role] or "")
         return found
+
+
+def _unit_in(name: str) -> str:
+    """The unit that a column's name says; none if it says none."""
+    return next((UNITS[word] for word in words_of(name) if word in UNITS), "")
 
 
 def words_of(name: str) -> list[str]:

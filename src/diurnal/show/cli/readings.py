@@ -169,7 +169,7 @@ def check(
     also: Annotated[list[str] | None, typer.Option(help="Another period to try; may be repeated.")] = None,
     largest: Annotated[float, typer.Option(help="Below which all correlations are small.")] = Thresholds.largest,
     median: Annotated[float, typer.Option(help="Below which half of them are.")] = Thresholds.median,
-    draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs diurnal[charts].")] = None,
+    draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs the extra charts.")] = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:

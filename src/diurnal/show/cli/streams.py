@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,11 +151,17 @@ def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Repo
 def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
     steps = {row.step for row in rows}
     without = len(set(panel.on_grid(stream.plan.grid).steps) - steps)
+    aside = {} if panel.quality is None else panel.quality.set_aside
     return (
         f"{len(rows):,} rows of {len(steps):,} steps; {without:,} of the {panel.n_steps:,} steps given have none "
         "(history, calendar, still open, or not this stream's). "
-        f"Plan {stream.plan.hash[:12]}, level {stream.plan.level}."
+        f"Plan {stream.plan.hash[:12]}, level {stream.plan.level}." + _set_aside(aside)
     )
+
+
+def _set_aside(counts: Mapping[str, int]) -> str:
+    said = ", ".join(f"{number:,} {reason}" for reason, number in counts.items())
+    return f" Rows of the source that were set aside: {said}." if said else ""
 
 
 def _rows_table(rows: list[Report]) -> Table:
@@ -201,13 +207,14 @@ def watch(
 
 def _taken(each: Taken) -> dict[str, Any]:
     rows = [row.to_json() for row in each.rows]
-    return {"name": each.name, "again": each.again, "error": each.error, "head": each.head, "rows": rows}
+    told = {"name": each.name, "again": each.again, "error": each.error, "head": each.head}
+    return {**told, "set_aside": dict(each.set_aside), "rows": rows}
 
 
 def _fate(each: Taken, *, folder: bool) -> str:
     if each.error:
         return f"{'moved aside. ' if folder else ''}{each.error}"
-    return "taken before" if each.again else f"{len(each.rows):,} rows"
+    return "taken before" if each.again else f"{len(each.rows):,} rows.{_set_aside(each.set_aside)}"
 
 
 def export(
@@ -229,7 +236,7 @@ def export(
     """
     check_target(out, [each for each in (store, truth, open_data) if each is not None])
     curator = a_store(store, profiles)
-    found = a_stream(curator, stream, running=False)
+    found = a_stream(curator, stream)
     panels = {"truth": truth, "open_data": open_data}
     given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
     rows = exported(curator, found, out, **given)
@@ -246,7 +253,7 @@ def drift(
     profiles: Profiles = None,
 ) -> None:
     """How far the pattern has moved, from released rows alone: public, and free. Time for a successor?"""
-    found = a_stream(a_store(store, profiles), stream, running=False).drift(window=window, threshold=threshold)
+    found = a_stream(a_store(store, profiles), stream).drift(window=window, threshold=threshold)
     screen.result({"groups": {name: each.to_json() for name, each in found.items()}})
     for each in found.values():
         screen.say(each)

@@ -50,7 +50,7 @@ StreamKey = Annotated[
     str | None, typer.Option("--stream", help="How the stream's name begins; the one that runs unless given.")
 ]
 
-Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs diurnal[spark].")]
+Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
 
 
@@ -244,8 +244,8 @@ def shown(store: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", store)
 
 
-def a_stream(curator: Curator, key: str | None, *, running: bool = True) -> Stream:
-    """The stream whose name begins so; the only one, or the one that runs, where a verb is about that.
+def a_stream(curator: Curator, key: str | None) -> Stream:
+    """The stream whose name begins so; unless said, the only one, or the only one that runs.
 
     Raises:
         StreamError: There is none, or several.
@@ -253,10 +253,10 @@ def a_stream(curator: Curator, key: str | None, *, running: bool = True) -> Stre
     if key:
         return curator.stream(key)
     streams = curator.status().streams
-    named = [each.plan for each in streams]
-    if running and len(named) > 1:
-        named = [each.plan for each in streams if each.end is None] or named
-    if len(named) != 1:
-        names = ", ".join(each[:12] for each in named) or "none"
-        raise StreamError(f"The store has several streams, or none: {names}.", hint="Say which: --stream KEY.")
+    if not streams:
+        raise StreamError("The store has no stream yet.", hint="Start a plan: diurnal start.")
+    named = [each.plan for each in streams if each.end is None] or [each.plan for each in streams]
+    if len(named) > 1:
+        names = ", ".join(each[:12] for each in named)
+        raise StreamError(f"The store has several streams: {names}.", hint="Say which: --stream KEY.")
     return curator.stream(named[0])
