@@ -221,8 +221,8 @@ def test_one_clock_that_is_off_closes_nothing(opens, silence):
 
 
 def test_what_a_restored_backup_does_not_know_of_people_must_be_said_again(lasting, tmp_path):
-    """Erasures and changes of tenancy since a backup are owed: nothing is reported, nor said to be startable, before
-    they are said again.
+    """Erasures and changes of tenancy since a backup are owed: nothing is reported, nor explained as if it could be
+    started, before they are said again.
     """
     panel = support.town()
     curator = lasting(budget=support.ROOMY)

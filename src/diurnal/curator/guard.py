@@ -91,7 +91,7 @@ def check_population(record: StreamRecord, store: Store) -> None:
 
 
 def check_beside(record: StreamRecord, others: Sequence[StreamRecord], *, is_far: bool) -> None:
-    """Refuse a plan that may not stand beside those that have been started, as far as that is seen without readings.
+    """Refuse a plan that may not stand beside those that have been started, as far as is seen without readings.
 
     Profiles are compared once they are made: `check_profiles`.
 

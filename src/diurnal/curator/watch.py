@@ -38,7 +38,7 @@ class Taken:
     again: bool = False
     """Whether it had been taken before."""
     error: str = ""
-    """Why it was not taken."""
+    """Why it was not taken, and what to do about it."""
     head: str = ""
     """Where the ledger stands after it: publish it with the rows. It fences a restored backup."""
 
@@ -110,7 +110,7 @@ def watch_table(
         except StoreError:
             raise
         except DiurnalError as error:
-            yield Taken(name="query", error=error.message)
+            yield Taken(name="query", error=str(error))
         if once:
             return
         wait(every)

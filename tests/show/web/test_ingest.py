@@ -62,7 +62,7 @@ def test_a_batch_is_taken_once(asked):
 
 
 def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(asked, city, monkeypatch, caplog):
-    """When the look at what is new fails after a batch was taken, the answer says it was; the log, only the kind."""
+    """When the look at what is new fails after a batch was taken, the answer says it was; the log, the kind."""
     client = asked("ingest", poll=3600)
 
     def unreachable(reader, after=0):

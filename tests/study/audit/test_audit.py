@@ -170,7 +170,7 @@ def test_every_rule_of_the_guard_is_applied_again_to_what_runs(monkeypatch):
 
 
 def test_a_restored_store_is_no_reason_to_doubt_its_plans(tmp_path):
-    """A plan that ran before a backup was restored may stand, though no other could be started on its history now."""
+    """A plan that ran before a backup was restored may stand, though none could be started on its history now."""
     panel, curator = support.town(), Curator.open(tmp_path / "a.db", support.ROOMY)
     curator.start(support.plan_for(panel), panel.first(4), acknowledge="untested").report(panel.between(16, 20))
     curator.backup(tmp_path / "b.db")
