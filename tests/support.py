@@ -74,6 +74,11 @@ def numerators(rows) -> list:
     return [row.numerator for row in rows]
 
 
+def standard_deviation(mechanism, slots) -> float:
+    """The root mean square over the slots of the standard deviation of a mechanism's noise."""
+    return float(np.sqrt(np.mean([mechanism.variance(row) for row in np.eye(slots)])))
+
+
 def grid_points(dimension, reach):
     """Every integer vector with components up to `reach`."""
     return np.array(list(itertools.product(range(-reach, reach + 1), repeat=dimension)))

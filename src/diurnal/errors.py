@@ -2,23 +2,23 @@
 
     DiurnalError
     ├── InputError (ValueError)        what was given cannot be used; nothing was changed
-    │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, ...
+    │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, a file that is none, ...
     │   ├── QueryError                 weights, groups, levels and edges
     │   ├── BodyError                  bounds, caps, references
     │   ├── PlanError                  a plan that contradicts itself, or does not fit its data
     │   └── LimitError                 sums that could leave 64 bits
-    └── RefusedError (RuntimeError)    the curator says no; nothing was drawn, spent or published
-        ├── BudgetError                the cap would be passed
-        ├── DifferencingError          too few households would share a published sum
-        ├── OverlapError               plans that may not speak about the same steps
-        ├── PopulationError            another grid, period or domain than the store's
-        ├── AcknowledgeError           nobody has said to have read the verdict on these readings
-        ├── PrivateError               what was computed on private data was about to be made public
-        ├── StoreError                 a store that cannot be reached, written, or believed
-        │   └── NoStoreError           there is none
-        ├── StreamError                an unknown or stopped stream
-        ├── BatchError                 a batch of readings under the key of another one
-        └── ServiceError               a service that says no, or cannot be reached
+    ├── RefusedError (RuntimeError)    the curator says no; nothing was drawn, spent or published
+    │   ├── BudgetError                the cap would be passed
+    │   ├── DifferencingError          too few households would share a published sum
+    │   ├── OverlapError               plans that may not speak about the same steps
+    │   ├── PopulationError            another grid, period or domain than the store's
+    │   ├── AcknowledgeError           nobody has said to have read the verdict on these readings
+    │   ├── PrivateError               what was computed on private data was about to be made public
+    │   ├── StoreError                 a store that cannot be reached, written, or believed
+    │   │   └── NoStoreError           there is none
+    │   ├── StreamError                an unknown or stopped stream
+    │   └── BatchError                 a batch of readings under the key of another one
+    └── ServiceError (RuntimeError)    a service that says no, or does not answer: it may have done what was asked
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
 (docs/theory.md, section 4.7).
@@ -49,7 +49,7 @@ class InputError(DiurnalError, ValueError):
 
 
 class ReadingsError(InputError):
-    """An array of readings that is not integers on a regular grid."""
+    """Readings that cannot be used: no integers on a regular grid, a source that cannot be read or does not fit."""
 
 
 class QueryError(InputError):
@@ -132,8 +132,11 @@ class BatchError(RefusedError):
     """A batch of readings came under a key that other readings were taken with."""
 
 
-class ServiceError(RefusedError):
-    """A service has said no, or cannot be reached.
+class ServiceError(DiurnalError, RuntimeError):
+    """A service has said no, or has not answered.
+
+    Where it has not (`status` 0), or says that something went wrong (500 and above), nobody knows here whether it
+    has done what was asked: ask again. A batch that is sent again under its key is taken once.
 
     Attributes:
         status: Its answer by number; 0 if there was none.

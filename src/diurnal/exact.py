@@ -97,10 +97,10 @@ def sqrt_up(square: int) -> int:
     return root if root * root == square else root + 1
 
 
-def sqrt_up_fraction(square: Fraction, bits: int = 20) -> Fraction:
-    """A fraction whose square is at least `square`, at most 2^-bits (relatively) too large."""
+def sqrt_up_fraction(square: Fraction) -> Fraction:
+    """A fraction whose square is at least `square`, at most 2^-20 (relatively) too large."""
     magnitude = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    shift = max(0, bits + 1 - magnitude)
+    shift = max(0, 21 - magnitude)
     scaled = -((-square.numerator << (2 * shift)) // square.denominator)
     return Fraction(sqrt_up(scaled), 1 << shift)
 

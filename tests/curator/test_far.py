@@ -290,6 +290,20 @@ def test_a_plan_in_the_lake_has_its_homes_to_itself(homes):
         started(far, query=dn.Weighted(tuple([1] * 20 + [2] * 20)))
 
 
+def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes):
+    """A plan of a narrower domain than its history in the lake was imported with is refused, before readings are
+    fetched from there.
+    """
+    _, far = homes
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    wanted, history = plan(far, domain=(-300, 2000)), far.first(3)
+    for ask in (curator.explain, curator.start):
+        with pytest.raises(ReadingsError, match="outside the plan's domain") as caught:
+            ask(wanted, history, acknowledge="untested")
+        assert "domain=plan.domain" in caught.value.hint
+    assert curator.streams() == []
+
+
 def test_batches_from_elsewhere_pass_a_plan_in_the_lake_by(homes, silence):
     """A batch that a service is sent is for the plans whose homes are here; one in the lake is not asked."""
     near, far = homes

@@ -221,7 +221,9 @@ def test_one_clock_that_is_off_closes_nothing(opens, silence):
 
 
 def test_what_a_restored_backup_does_not_know_of_people_must_be_said_again(lasting, tmp_path):
-    """Erasures and changes of tenancy since a backup are owed: nothing is reported before they are said again."""
+    """Erasures and changes of tenancy since a backup are owed: nothing is reported, nor explained as if it could be
+    started, before they are said again.
+    """
     panel = support.town()
     curator = lasting(budget=support.ROOMY)
     stream = curator.start(support.plan_for(panel), history=panel.first(4), acknowledge="untested")
@@ -232,6 +234,8 @@ def test_what_a_restored_backup_does_not_know_of_people_must_be_said_again(lasti
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head)
     with pytest.raises(StoreError, match="2 erasure"):
         restored.streams()[0].report(panel)
+    with pytest.raises(StoreError, match="2 erasure"):
+        restored.explain(support.plan_for(panel, query=dn.Sum()), panel.first(4))
     restored.erase("3")
     restored.move_out("5", 22)
     assert len(restored.streams()[0].report(panel.between(20, 48))) == 28

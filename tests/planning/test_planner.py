@@ -7,6 +7,7 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.errors import PlanError
+from diurnal.planning.prediction import Errors, Prediction, Row
 from diurnal.promise.mechanisms import SLOTS
 
 DAY = dn.Grid()
@@ -108,6 +109,16 @@ def test_auto_takes_a_basis_for_cycles_only_with_open_data():
         dn.choose(one, SHAPE)
     assert dn.choose(one, SHAPE, open_data=open_data).cycle_mechanism == "basis"
     assert dn.predict(one, SHAPE, open_data=open_data).row("basis+basis").bias is not None
+
+
+def test_columns_of_the_table_stay_apart():
+    """Errors as long as they are ever written leave a gap between any two columns of a printed prediction."""
+    errors = Errors(step=9_999_000, peak=9_999_000, day=9_999_000, month=9_999_000, year=9_999_000)
+    row = Row(name="nothing at all", promise="", std=0.0, bias=0.0, errors=errors)
+    made = Prediction(plan=plan(), n_households=9, mechanisms=(), without_data=row, unspent=None, split=())
+    head, line = str(made).splitlines()[1:]
+    assert head.split() == ["report", "peak", "day", "month", "year", "dropped"]
+    assert line.split()[3:] == ["9,999,000"] * 5 + ["0"]
 
 
 def test_an_unknown_bias_is_said():

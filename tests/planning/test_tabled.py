@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import diurnal as dn
+import support
 from diurnal.errors import PlanError
 from diurnal.planning import constants, tabled
 from diurnal.planning.accuracy import _peak, mechanism_row
@@ -128,7 +129,7 @@ def test_a_row_s_noise_is_the_mechanism_s(rows):
         radius = round(row.radius * level * math.sqrt(48))
         body = dataclasses.replace(plan.body, radius=radius)
         layer = plan.with_(body=body, basis=dn.Basis(size=row.size), mechanism="basis").pattern_layer()
-        expected = layer.standard_deviation(48) / row.n_epsilon / level
+        expected = support.standard_deviation(layer, 48) / row.n_epsilon / level
         assert tabled._noise(row, row.n_epsilon) == pytest.approx(expected, rel=0.01)
 
 
@@ -157,7 +158,7 @@ def test_small_groups_are_drawn_to_the_reference():
     plan = informed(draft(), 20, 200, 2000)
     assert plan.shrink
     plan = plan.with_(mechanism="basis")
-    small, large = (plan.pattern_layer(1, total).standard_deviation(48) for total in (20, 2000))
+    small, large = (support.standard_deviation(plan.pattern_layer(1, total), 48) for total in (20, 2000))
     assert small < 0.9 * large
     assert not informed(draft(), 200, 300).shrink
 

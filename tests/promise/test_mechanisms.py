@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import support
 from diurnal import Basis, Body, Ellipsoid
 from diurnal.errors import LimitError, PlanError
 from diurnal.promise.body import counting_sensitivity
@@ -160,7 +161,9 @@ def test_cube_is_2_38_times_below_laplace_at_a_day():
     sensitivity = Body(high=3000).sensitivity(48)
     laplace = Laplace(sensitivity, weight=1, epsilon=EPSILON)
     cube = Cube(sensitivity, weight=1, epsilon=EPSILON)
-    assert laplace.standard_deviation(48) / cube.standard_deviation(48) == pytest.approx(2.38, abs=0.01)
+    assert support.standard_deviation(laplace, 48) / support.standard_deviation(cube, 48) == pytest.approx(
+        2.38, abs=0.01
+    )
 
 
 def test_gaussian_noise_at_a_coefficient():
@@ -175,7 +178,7 @@ def test_small_totals_are_multiplied_before_cube_noise():
     cube = Cube(counting_sensitivity(48, 1), weight=1, epsilon=EPSILON)
     assert cube.multiplier == 24
     assert loss_of_move(cube, [1] * 48) == pytest.approx(1)
-    assert cube.standard_deviation(48) == pytest.approx(math.sqrt(49 * 50 / 3), rel=0.01)
+    assert support.standard_deviation(cube, 48) == pytest.approx(math.sqrt(49 * 50 / 3), rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["fourier", "cosine", "spline"])
@@ -300,7 +303,7 @@ def test_deviations_are_predicted_within_2_percent(kind, slots):
     """Predicted and measured standard deviations agree within 2 % at a day's and a week's length."""
     mechanism = kind(Body(high=3000).sensitivity(slots), weight=1, epsilon=EPSILON, **delta_of(kind))
     measured = measured_deviation(mechanism, slots, 4000 if slots == 48 else 900)
-    assert measured == pytest.approx(mechanism.standard_deviation(slots), rel=0.02)
+    assert measured == pytest.approx(support.standard_deviation(mechanism, slots), rel=0.02)
 
 
 def test_measured_cube_is_2_38_times_below_measured_laplace():
@@ -319,6 +322,6 @@ def test_l2_norm_deviations_are_predicted_within_2_percent(size, draws):
     )
     drawn = np.array([mechanism.noise() for _ in range(draws)], dtype=float)
     per_slot = np.sqrt((drawn**2).mean() * size / 48) / (mechanism.matrix[0, 0] * np.sqrt(48))
-    assert per_slot == pytest.approx(mechanism.standard_deviation(48), rel=0.02)
+    assert per_slot == pytest.approx(support.standard_deviation(mechanism, 48), rel=0.02)
     formula = np.sqrt(size * (size + 1) / 48) * np.sqrt(2) * 6500
-    assert mechanism.standard_deviation(48) == pytest.approx(formula, rel=0.01)
+    assert support.standard_deviation(mechanism, 48) == pytest.approx(formula, rel=0.01)

@@ -9,6 +9,8 @@ import os
 import pytest
 from benchmarks import accuracy
 
+import support
+
 
 @pytest.fixture(scope="module")
 def homes():
@@ -54,7 +56,7 @@ def expected(plan, homes):
     """The error of a strong plan by formula: what is dropped, where noise is silent, and the noise's deviation."""
     n, slots = homes.year.n_households, plan.grid.slots
     layers = (plan.pattern_layer(1, n), plan.cycle_layer())
-    noise = math.hypot(*(layer.standard_deviation(slots) for layer in layers)) / n / homes.truth.max()
+    noise = math.hypot(*(support.standard_deviation(layer, slots) for layer in layers)) / n / homes.truth.max()
     return math.hypot(accuracy.strong(plan, homes, 2).error, noise)
 
 

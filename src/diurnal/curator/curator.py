@@ -163,7 +163,9 @@ class Curator:
         """What starting a plan would mean here, in sentences; nothing is drawn, spent or written.
 
         How it differs from the running plan that it is most like, what it costs and what that leaves, and from
-        which step on it reports.
+        which step on it reports. Nothing is learned from the history, so what its readings would have refused is
+        found by `start` alone: most of them outside the domain, profiles other than those of a pattern plan that
+        reports the same steps, a free reference whose sums could leave 64 bits.
 
         Args:
             plan: What would be started.
@@ -172,7 +174,7 @@ class Curator:
 
         Raises:
             InputError: Plan and history do not fit each other.
-            RefusedError: It would be refused, and why.
+            RefusedError: It would be refused, and why; a restored store must be told first who was erased since.
         """
         with self._store.transaction():
             bound = starting.bound_to(plan, history)
@@ -181,6 +183,7 @@ class Curator:
             others = self._store.records()
             if acknowledge is not None:
                 guard.check_acknowledged(bound, history, acknowledge)
+            guard.check_owed(self._store)
             record, _ = self._checked(bound, history, None)
             return [
                 *starting.differences(record, others),
@@ -198,15 +201,13 @@ class Curator:
         """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""
         guard.check_people(history, self._store)
         history = history.closing(self._store.calendar())
+        if far.is_far(history):
+            far.check_domain(bound, history)
         record, others = starting.prepared(bound, history, acknowledge), self._store.records()
         guard.check_population(record, self._store)
         record = replace(record, first_step=guard.first_step(record, others))
-        guard.check_groups(record)
-        guard.check_overlap(record, others)
-        guard.check_history(record, others, self._store)
-        guard.check_differencing(record, others)
-        guard.check_free(record, others)
-        guard.check_far(record, others, is_far=far.is_far(history))
+        guard.check_restored(record, self._store)
+        guard.check_beside(record, others, is_far=far.is_far(history))
         spending.check_budget(record, others, self._store)
         return record, history
 
@@ -248,11 +249,19 @@ class Curator:
         instance(budget, Budget, "budget", hint="For example Budget(pattern='2', strong='1').")
         with self._store.transaction():
             old = self._store.budget
+            if budget.delta != old.delta:
+                had, given = (each.to_json()["delta"] for each in (old, budget))
+                raise BudgetError(
+                    f"The delta is {had or 'none'}, and {given or 'none'} was given: it stays as it is.",
+                    hint="Give the store's own delta, with caps that are raised.",
+                    remaining=Fraction(had or 0),
+                    requested=Fraction(given or 0),
+                )
             for name in ("pattern", "strong"):
                 before, after = Fraction(getattr(old, name)), Fraction(getattr(budget, name))
-                if after < before or budget.delta != old.delta:
+                if after < before:
                     raise BudgetError(
-                        f"The {name} cap is {text(before)}, and {text(after)} was given; a delta stays as it is.",
+                        f"The {name} cap is {text(before)}, and {text(after)} was given.",
                         hint="A cap can be raised, never lowered: what was promised is promised.",
                         remaining=before,
                         requested=after,

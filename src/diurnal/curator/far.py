@@ -30,6 +30,7 @@ from diurnal.readings.panel import Panel
 if TYPE_CHECKING:
     from diurnal.curator.records import StreamRecord
     from diurnal.curator.store import Store
+    from diurnal.planning.plan import Plan
 
 Pair = tuple[Integers, Integers]
 Result = TypeVar("Result")
@@ -48,6 +49,20 @@ def check(record: StreamRecord) -> None:
     """
     if isinstance(record.plan.query, Weighted):
         raise PlanError("Households in the lake have no weights of their own.", hint="Take Sum or Mean, by groups.")
+
+
+def check_domain(plan: Plan, panel: Panel) -> None:
+    """Refuse a panel in the lake that may have readings outside a plan's domain: they are not looked at one by one.
+
+    Raises:
+        ReadingsError: It was imported with a wider domain, and has steps.
+    """
+    low, high = plan.domain
+    if panel.n_steps and (panel.domain is None or panel.domain[0] < low or high < panel.domain[1]):
+        raise ReadingsError(
+            f"The panel's readings may lie outside the plan's domain {plan.domain}.",
+            hint="Import them with that domain: dn.panel(..., domain=plan.domain).",
+        )
 
 
 def place_for(record: StreamRecord, history: Panel, store: Store) -> str:
@@ -356,12 +371,7 @@ def aligned(record: StreamRecord, panel: Panel) -> Panel:
             hint="Make a panel of a Spark frame: dn.panel(frame, like=plan.grid, out=...).",
         )
     panel = panel.on_grid(record.plan.grid)
-    low, high = record.plan.domain
-    if panel.domain is None or panel.domain[0] < low or high < panel.domain[1]:
-        raise ReadingsError(
-            f"The panel's readings may lie outside the plan's domain {record.plan.domain}.",
-            hint="Import them with that domain: dn.panel(..., domain=plan.domain).",
-        )
+    check_domain(record.plan, panel)
     known = _known(record, panel)
     if not known.any():
         raise ReadingsError(

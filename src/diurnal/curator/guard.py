@@ -4,6 +4,8 @@
 - `check_owed`: a restored store has been told again who was erased, or has moved out, since.
 - `check_people`: who was erased stays so.
 - `check_population`: one store is one grid, one period, one domain and one channel.
+- `check_restored`: what a restored store does not know is not contradicted.
+- `check_beside`: a plan may stand beside those that have been started, by all of the next six.
 - `check_groups`: groups that are large enough.
 - `check_overlap`: pattern and strong plans never speak about the same steps of the same household, and
   counting plans, which do not protect the periodic component, never stand beside plans that do.
@@ -20,7 +22,7 @@ What a budget refuses is in `spending`; what is held back while reporting is in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +90,24 @@ def check_population(record: StreamRecord, store: Store) -> None:
             )
 
 
+def check_beside(record: StreamRecord, others: Sequence[StreamRecord], *, is_far: bool) -> None:
+    """Refuse a plan that may not stand beside those that have been started, as far as is seen without readings.
+
+    Profiles are compared once they are made: `check_profiles`.
+
+    Args:
+        record: The plan, with its first step.
+        others: Those that were started before it.
+        is_far: Whether its households are in the lake.
+    """
+    check_groups(record)
+    check_overlap(record, others)
+    check_history(record, others)
+    check_differencing(record, others)
+    check_free(record, others)
+    check_far(record, others, is_far=is_far)
+
+
 def check_groups(record: StreamRecord) -> None:
     """Refuse groups below the minimum, and in pattern mode atoms below it."""
     plan = record.plan
@@ -123,12 +143,8 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             )
 
 
-def check_history(record: StreamRecord, others: Iterable[StreamRecord], store: Store) -> None:
-    """Refuse strong plans of which one learns from cycles that the other reports.
-
-    What a history cycle loses grows with the reports that follow (theory 4.3), and these have no end: the
-    promise made for a reported cycle would be gone.
-    """
+def check_restored(record: StreamRecord, store: Store) -> None:
+    """Refuse, in a restored store, what plans and reports that it does not know may speak against."""
     slots = record.plan.grid.slots
     if record.plan.history and record.history_start < store.resumes(slots):
         raise OverlapError(
@@ -142,6 +158,14 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord], store: S
             "plan beside one that protects the periodic component.",
             hint="After a restore, stay with the levels that there were (theory 6.8).",
         )
+
+
+def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse strong plans of which one learns from cycles that the other reports.
+
+    What a history cycle loses grows with the reports that follow (theory 4.3), and these have no end: the
+    promise made for a reported cycle would be gone.
+    """
     for other in others:
         strong = record.plan.level == other.plan.level == "strong"
         learns = overlap(record.history(), other.reports()) or overlap(other.history(), record.reports())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -121,10 +121,15 @@ def loss_of(words: str) -> Loss:
     return Loss.pure(Fraction(pure)) + Loss.concentrated(Fraction(concentrated.removesuffix("z") or 0))
 
 
-def rows_digest(rows: Iterable[tuple[int, int, str]]) -> str:
-    """A digest of released rows: step, place, value."""
+def resumes(fence: Mapping[str, Any] | None, slots: int) -> int:
+    """The step from which on may be reported: after a fence, with the next whole cycle."""
+    return 0 if fence is None else -(-(fence["step"] + 1) // slots) * slots
+
+
+def digest_of(lines: Iterable[tuple[int, int, str]]) -> str:
+    """A digest of released rows (step, place, value), or of a started plan (its number, 0, its content)."""
     found = hashlib.sha256()
-    for step, place, value in rows:
+    for step, place, value in lines:
         found.update(f"{step} {place} {value}\n".encode())
     return found.hexdigest()
 

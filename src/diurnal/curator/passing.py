@@ -1,6 +1,7 @@
 """Passing: what a store keeps for a while: noise of open cycles, readings of open steps, how far a stream has come.
 
-All of it is private. It is erased when it has served; what stays is in `store`.
+All of it is private. Noise and readings are erased when they have served; what else is here stays, and says little:
+facts, that a cycle's noise was drawn, digests of what a watch has taken, counters. What is decided is in `store`.
 """
 
 from __future__ import annotations

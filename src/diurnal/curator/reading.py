@@ -149,9 +149,8 @@ class Reader:
             published = set(connection.scalars(queries.PUBLISHED, asked))
             closed = set(connection.scalars(queries.CALENDAR))
             fence = connection.scalar(sa.select(schema.facts.c.value).where(schema.facts.c.name == "fence"))
-        behind = json.loads(fence or "null") or {"step": -1}
-        # Nothing up to the fence is ever drawn again.
-        first = max(stream.first_step, behind["step"] + 1)
+        # Nothing up to the fence is ever drawn again, nor of the cycle that it cuts.
+        first = max(stream.first_step, ledger.resumes(json.loads(fence or "null"), stream.plan.grid.slots))
         end = steps.stop if stream.end is None else min(steps.stop, stream.end)
         return all(step in published or step in closed for step in range(max(first, steps.start), end))
 

@@ -210,8 +210,7 @@ class Store(Passing):
 
     def resumes(self, slots: int) -> int:
         """The step from which on may be reported: after a fence, with the next whole cycle."""
-        found = self.fact("fence")
-        return 0 if found is None else -(-(found["step"] + 1) // slots) * slots
+        return ledger.resumes(self.fact("fence"), slots)
 
     # The ledger.
 
@@ -304,7 +303,7 @@ class Store(Passing):
         else:
             change = schema.plans.update().where(schema.plans.c.number == number)
             self._connection.execute(change.values(token=token, content=content))
-        return ledger.rows_digest([(number, 0, content)])
+        return ledger.digest_of([(number, 0, content)])
 
     def _kept(self, number: int) -> tuple[str, str]:
         """The name and the digest of a plan's roster."""
@@ -400,7 +399,7 @@ class Store(Passing):
             [{"plan": plan, "step": step, "place": place, "value": value} for step, place, value in listed],
         )
         steps = [[run.start, run.stop - 1] for run in runs(sorted(rows))]
-        content = {"plan": plan, "steps": steps, "rows": len(listed), "digest": ledger.rows_digest(listed)}
+        content = {"plan": plan, "steps": steps, "rows": len(listed), "digest": ledger.digest_of(listed)}
         self.note("reported", content)
 
     # People.

@@ -195,9 +195,9 @@ class Taker:
         record = self._record
         near = record.plan.grid.slots + record.plan.grace
         for step in sorted(there):
-            share = there[step] / max(1, int(np.count_nonzero(record.awaited(step))))
+            awaited = max(1, int(np.count_nonzero(record.awaited(step))))
             ahead = step > max(latest, record.first_step) + near
-            if share >= (0.5 if ahead else 0.1):
+            if (2 if ahead else 10) * there[step] >= awaited:
                 latest = max(latest, step)
         return latest
 

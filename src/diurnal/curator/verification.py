@@ -102,7 +102,7 @@ def _rows(store: Store, events: list[Event], total: int) -> Iterator[str]:
                 .order_by(table.step, table.place)
             )
             found += store.connection.execute(query).all()
-        if ledger.rows_digest(tuple(row) for row in found) != event.content["digest"]:
+        if ledger.digest_of(tuple(row) for row in found) != event.content["digest"]:
             yield f"rows of event {event.number} are not what was released"
     if told != total:
         yield f"{total:,} rows are there, and {told:,} were released"
@@ -114,7 +114,7 @@ def _plans(store: Store, events: list[Event]) -> Iterator[str]:
     for number in sorted(told.keys() | there.keys()):
         if number not in there:
             yield f"plan {number} is missing"
-        elif told.get(number) != ledger.rows_digest([(number, 0, there[number])]):
+        elif told.get(number) != ledger.digest_of([(number, 0, there[number])]):
             yield f"plan {number} is not what was started"
     try:
         for record in store.records(fresh=True):

@@ -38,7 +38,7 @@ class Taken:
     again: bool = False
     """Whether it had been taken before."""
     error: str = ""
-    """Why it was not taken."""
+    """Why it was not taken, and what to do about it."""
     set_aside: Mapping[str, int] = field(default_factory=dict, repr=False)
     """How many of its rows were not taken as readings, by reason. For the custodian's eyes."""
     head: str = ""
@@ -114,7 +114,7 @@ def watch_table(
         except StoreError:
             raise
         except DiurnalError as error:
-            yield Taken(name="query", error=error.message)
+            yield Taken(name="query", error=str(error))
         if once:
             return
         wait(every)

@@ -118,13 +118,14 @@ class Prediction:
     def __str__(self) -> str:
         unit = self.plan.query.unit(self.plan.grid.unit)
         head = f"Predicted error in {unit}, level {self.plan.level}, {self.n_households} households a group"
-        lines = [head, f"{'':18}{'report':>9}{'peak':>9}{'day':>9}{'month':>10}{'year':>11}  bias"]
+        lines = [head, f"{'':18}{'report':>10}{'peak':>10}{'day':>10}{'month':>10}{'year':>11}  dropped"]
         for row in self.rows:
             errors = row.errors
-            bias = "unknown" if row.bias is None else short(row.bias) + (" + clip?" if "clip" in row.note else "")
+            clipped = " + clip?" if "clip" in row.note else ""
+            dropped = "unknown" if row.bias is None else f"{short(row.bias)}{clipped}"
             lines.append(
-                f"{row.name:18}{short(errors.step):>9}{short(errors.peak):>9}{short(errors.day):>9}"
-                f"{short(errors.month):>10}{short(errors.year):>11}  {bias}"
+                f"{row.name:18}{short(errors.step):>10}{short(errors.peak):>10}{short(errors.day):>10}"
+                f"{short(errors.month):>10}{short(errors.year):>11}  {dropped}"
             )
         return "\n".join(lines)
 

@@ -134,15 +134,15 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def zcdp_for(epsilon: Fraction, delta: Fraction, bits: int = 24) -> Fraction:
-    """The largest rho (to `bits` bits) whose loss is (epsilon, delta)-DP."""
+def zcdp_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho (to 24 bits) whose loss is (epsilon, delta)-DP."""
     high = Fraction(1)
     while epsilon_of(high, delta) <= epsilon:
         high *= 2
     while epsilon_of(high, delta) > epsilon:
         high /= 2
     low, step = high, high
-    for _ in range(bits):
+    for _ in range(24):
         step /= 2
         if epsilon_of(low + step, delta) <= epsilon:
             low += step

@@ -148,7 +148,7 @@ class Weighted(Query):
         return {"kind": self.kind, "values": list(self.values), "over": self.over}
 
 
-class _Counting(Query):
+class CountingQuery(Query):
     """Counts of households whose reading falls into a cell."""
 
     counting: ClassVar[bool] = True
@@ -159,7 +159,7 @@ class _Counting(Query):
 
 
 @dataclass(frozen=True)
-class Share(_Counting):
+class Share(CountingQuery):
     """The share of the roster whose reading is above a level. One-cycle promise only (theory 6.8).
 
     Examples:
@@ -191,7 +191,7 @@ class Share(_Counting):
 
 
 @dataclass(frozen=True)
-class Histogram(_Counting):
+class Histogram(CountingQuery):
     """How many households have a reading in each bin. One-cycle promise only (theory 6.8).
 
     The bins are up to and including the first edge, above it up to the second, and so on, and above the last.
@@ -231,9 +231,6 @@ class Histogram(_Counting):
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "edges": list(self.edges)}
-
-
-CountingQuery = _Counting
 
 
 def query_from_json(data: Mapping[str, Any]) -> Query:

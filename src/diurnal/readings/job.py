@@ -125,7 +125,7 @@ class Job:
             raise self.given.parts[0].error(
                 f"{outside:,} rows lie outside the domain, from {low} to {high} {self.options.unit}, and "
                 f"{self.tally['kept']:,} within: that is another unit, surely.",
-                hint=f"It was read in {self.given.format.unit}: say what it is, as unit='Wh', or give a wider domain.",
+                hint=f"It was read in {self.given.format.unit}. Say unit='Wh', or what it is; or widen the domain.",
             )
         if not self.tally["readings"]:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
@@ -142,7 +142,7 @@ class Job:
 
     def quality(self) -> Quality:
         """What became of every row."""
-        places = {reason: found[0] for reason, found in self._places(self.examples, most=1).items() if found}
+        places = self._places(self.examples)
         n, closed = len(self.panel.households), len(self.panel.calendar)
         return Quality(
             rows=self.n_rows + sum(self.stage.asides.values()),
@@ -180,18 +180,19 @@ class Job:
             notes.append("rows claim an hour that their clock skipped: if they are not zeros, it is another clock")
         return tuple(notes)
 
-    def _places(self, wanted: Mapping[str, tuple[int, int]], *, most: int) -> dict[str, list[Place]]:
-        """Where in the source the rows of some meters and times stand."""
+    def _places(self, wanted: Mapping[str, tuple[int, int]]) -> dict[str, Place]:
+        """Where in the source the first row of each of some meters and times stands, as far as there is one."""
         plain = {quality.BLANK, quality.CALENDAR, quality.SAME}
         search = {reason: key for reason, key in wanted.items() if reason not in plain}
-        found: dict[str, list[Place]] = {reason: [] for reason in search}
+        found: dict[str, Place] = {}
         done = 0
         for batch in self.stage.spill.batches() if search else ():
             meter = self.placing.roster.meter[batch["meter"]]
             seconds = self.placing.starts(batch)[0] - self.placing.anchor
             for reason, (number, start) in search.items():
-                rows = np.flatnonzero((meter == number) & (seconds == start))[: most - len(found[reason])]
-                found[reason] += [self.stage.place(done + int(row)) for row in rows]
+                rows = np.flatnonzero((meter == number) & (seconds == start))
+                if reason not in found and rows.size:
+                    found[reason] = self.stage.place(done + int(rows[0]))
             done += len(batch)
         return found
 

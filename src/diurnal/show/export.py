@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,13 +52,14 @@ def export(
         raise InputError(f"Cannot write {path.name}.", hint="Its ending is .csv, .jsonl, .parquet or .html.")
     if truth is not None and path.suffix != ".html":
         raise InputError("Private readings go on a page only.", hint="Leave the truth out, or write .html.")
-    rows = public(stream.rows())
     if path.suffix == ".html":
         if truth is not None:
             _check_private(path)
-        write_whole(path, _page(curator, stream, truth, open_data), private=truth is not None)
-    else:
-        writers[path.suffix](rows, path)
+        page, count = _page(curator, stream, truth, open_data)
+        write_whole(path, page, private=truth is not None)
+        return count
+    rows = public(stream.rows())
+    writers[path.suffix](rows, path)
     return len(rows)
 
 
@@ -74,7 +76,15 @@ def _check_learned(stream: Stream, open_data: Panel | None) -> None:
         return
     if history.n_steps < end - begin:
         return
-    profile, _ = kernels.profiles(history.readings, history.present, slots=plan.grid.slots, min_readings=1)
+    # As the stream has made its profiles, or the same readings would not be recognised.
+    history, _ = history.within(*plan.domain)
+    profile, _ = kernels.profiles(
+        history.readings,
+        history.present,
+        slots=plan.grid.slots,
+        min_readings=plan.k_min,
+        statistic=plan.statistic,
+    )
     places = {name: place for place, name in enumerate(history.households)}
     order = record.atoms.order
     for column, household in enumerate(record.households[i] for i in order):
@@ -95,19 +105,17 @@ def _check_private(path: Path) -> None:
         )
 
 
-def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Panel | None) -> str:
-    from diurnal.show.page import custodian_page, public_page
+def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Panel | None) -> tuple[str, int]:
+    from diurnal.show.page import counted_page
 
     check_open(open_data, truth)
     _check_learned(stream, open_data)
-    if truth is None:
-        return public_page(curator, stream, open_data=open_data)
-    try:
-        verdict = check(truth)
-    except ReadingsError:
+    verdict = None
+    if truth is not None:
         # Too little data for a verdict is no reason not to show the rest.
-        verdict = None
-    return custodian_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data)
+        with suppress(ReadingsError):
+            verdict = check(truth)
+    return counted_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data)
 
 
 def csv_text(rows: Sequence[Report]) -> str:

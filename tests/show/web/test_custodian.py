@@ -1,6 +1,7 @@
 """The custodian's routes: check, plan, start, stop, ledger, quality, drift, budget."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from typer.testing import CliRunner
 
 import diurnal as dn
 import services
+from diurnal.curator.reading import Reader
+from diurnal.curator.store import Store
+from diurnal.errors import StoreError
 from diurnal.show.cli import app
 
 SMALL = {"epsilon": "1", "history": 6, "mechanism": "cube", "cycle_mechanism": "cube", "variation_bound": 100000}
@@ -122,6 +126,42 @@ def test_a_stream_is_stopped_once_it_is_confirmed(asked, city):
     assert client.get("/v1/streams").json()["streams"][0]["running"]
     assert client.post(url, json={"confirm": city[1][:8]}).json()["end"] == services.FIRST + 32
     assert not client.get("/v1/streams").json()["streams"][0]["running"]
+
+
+def test_the_thread_that_answers_never_waits_for_the_store(asked, city, monkeypatch):
+    """Everything that the custodian's routes ask of the curator is asked in the thread that writes."""
+    client, threads, transaction = asked("custodian"), [], Store.transaction
+
+    def recorded(store):
+        threads.append(threading.current_thread().name)
+        return transaction(store)
+
+    monkeypatch.setattr(Store, "transaction", recorded)
+    base = f"/v1/custodian/streams/{city[1]}"
+    for path in (f"{base}/quality", f"{base}/drift", "/v1/custodian/status", "/v1/custodian/budget"):
+        assert client.get(path).status_code == 200
+    assert client.post(f"{base}/stop", json={"confirm": city[1][:8]}).status_code == 200
+    assert threads
+    assert all(name.startswith("diurnal-write") for name in threads), set(threads)
+
+
+def test_what_was_decided_is_answered_where_the_store_cannot_be_looked_at(asked, city, monkeypatch):
+    """A start and a stop that have happened are answered as such, though the look at what is new then fails."""
+    client = asked("custodian", poll=3600)
+    document = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum"}).json()["document"]
+    question = {"plan": document, "acknowledge": "untested"}
+    confirm = client.post("/v1/custodian/explain", json=question).json()["confirm"]
+
+    def unreachable(reader, after=0):
+        raise StoreError("It cannot be looked at.", hint="Wait.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reader, "look", unreachable)
+        assert client.post("/v1/custodian/start", json={**question, "confirm": confirm}).status_code == 201
+        url = f"/v1/custodian/streams/{city[1]}/stop"
+        assert client.post(url, json={"confirm": city[1][:8]}).status_code == 200
+    client.portal.call(client.app.state.service.hub.nudge)
+    assert [each["running"] for each in client.get("/v1/streams").json()["streams"]] == [False, True]
 
 
 def test_the_ledger_comes_in_parts(asked, city):

@@ -8,6 +8,8 @@ import pytest
 import diurnal as dn
 import services
 from diurnal.curator import batch
+from diurnal.curator.reading import Reader
+from diurnal.errors import StoreError
 
 NEXT = services.FIRST + 32
 """The first step that has not been reported yet."""
@@ -57,6 +59,24 @@ def test_a_batch_is_taken_once(asked):
         assert (first["again"], second["again"]) == (False, True)
         assert (first["streams"][0]["taken"], second["streams"][0]["taken"]) == (80, 0)
         assert second["head"] == first["head"]
+
+
+def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(asked, city, monkeypatch, caplog):
+    """When the look at what is new fails after a batch was taken, the answer says it was; the log, the kind."""
+    client = asked("ingest", poll=3600)
+
+    def unreachable(reader, after=0):
+        raise StoreError(f"It cannot be looked at for {services.HOUSEHOLD}.", hint="Wait.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reader, "look", unreachable)
+        found = sent(client, some())
+    assert (found.status_code, found.json()["streams"][0]["taken"]) == (200, 80)
+    assert sent(client, some()).json()["again"]
+    (line,) = (record for record in caplog.records if record.getMessage() == "store")
+    assert line.fields == {"error": "StoreError"}
+    client.portal.call(client.app.state.service.hub.nudge)
+    assert len(client.get(f"/v1/streams/{city[1]}/reports", params={"start": NEXT}).json()["rows"]) == 4
 
 
 def test_a_key_is_for_one_batch(asked):

@@ -16,8 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
 from diurnal.readings.data import Floats, Integers
@@ -81,11 +79,6 @@ class Mechanism(ABC):
     def expected(self, contribution: Floats) -> Floats:
         """The mean of what a release says, a value a slot, of households that contribute so in the mean."""
         return contribution
-
-    def standard_deviation(self, slots: int) -> float:
-        """The root mean square over the slots of the noise's standard deviation."""
-        variances = [self.variance(row) for row in np.eye(slots)]
-        return float(np.sqrt(np.mean(variances)))
 
 
 class SlotMechanism(Mechanism):

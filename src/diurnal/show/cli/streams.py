@@ -79,11 +79,13 @@ def start(
     if there is None:
         # All that could be refused is refused in a store of no consequence, before one is made that lasts.
         rehearsal = Curator.in_memory(budget)
-        # In the lake it would write profiles there: it is only asked.
-        read = acknowledge or "" if is_far(learned) and not dry_run else acknowledge
-        sentences = rehearsal.explain(wanted, learned, acknowledge=read)
-        if not (dry_run or is_far(learned)):
-            rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
+        if is_far(learned) and not dry_run:
+            # A start would write profiles into the lake: it is only asked, what was acknowledged too.
+            sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge or "")
+        else:
+            sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge)
+            if not dry_run:
+                rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
     else:
         sentences = there.explain(wanted, learned)
     if not dry_run:

@@ -7,6 +7,6 @@ style and scripts. The service (`show.web`) says the same words, in the same sty
 
 from __future__ import annotations
 
-from diurnal.show.page.file import custodian_page, public_page
+from diurnal.show.page.file import counted_page, custodian_page, public_page
 
-__all__ = ["custodian_page", "public_page"]
+__all__ = ["counted_page", "custodian_page", "public_page"]

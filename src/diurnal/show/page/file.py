@@ -45,8 +45,7 @@ def public_page(curator: Curator, stream: Stream, *, open_data: Panel | None = N
         StreamError: The stream is not one of this curator's.
         PrivateError: Something private was about to be written.
     """
-    _, content = collected(curator, stream, open_data)
-    return _filled(content, None)
+    return counted_page(curator, stream, open_data=open_data)[0]
 
 
 def custodian_page(
@@ -70,8 +69,21 @@ def custodian_page(
         StreamError: The stream is not one of this curator's.
         ReadingsError: The truth is on another grid, or has no reading of what was reported.
     """
+    return counted_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data)[0]
+
+
+def counted_page(
+    curator: Curator,
+    stream: Stream,
+    *,
+    truth: Panel | None = None,
+    verdict: Verdict | None = None,
+    open_data: Panel | None = None,
+) -> tuple[str, int]:
+    """The custodian's page where there is a truth, the public one where there is none; and how many rows it has."""
     facts, content = collected(curator, stream, open_data)
-    return _filled(content, private_content(facts, stream, truth, verdict))
+    more = None if truth is None else private_content(facts, stream, truth, verdict)
+    return _filled(content, more), len(facts.rows)
 
 
 def _filled(content: Mapping[str, Any], more: Mapping[str, Any] | None) -> str:

@@ -105,7 +105,7 @@ def profile(content: Mapping[str, Any]) -> str:
 def prediction(content: Mapping[str, Any]) -> str:
     """Predicted error by mechanism as bars on a log scale, with nothing at all beside them."""
     found, unit = content["prediction"], escape(content["unit"])
-    names = ["mechanism", f"report ({content['unit']})", "day", "30 days", "year", "bias", "promise", "note"]
+    names = ["mechanism", f"report ({content['unit']})", "day", "30 days", "year", "dropped", "promise", "note"]
     lines = [
         [row["name"], short(row["error"]), *row["totals"], row["bias"], row["promise"], row["note"]]
         for row in found["rows"]

@@ -84,10 +84,7 @@ def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for column in batch.columns:
         texts = column.dictionary if pa.types.is_dictionary(column.type) else column
-        if (
-            _is_text(texts.type)
-            and (pc.max(pc.binary_length(texts.cast(pa.large_string()))).as_py() or 0) > LONGEST
-        ):
+        if _is_text(texts.type) and _longest(texts) > LONGEST:
             raise ReadingsError(f"A text has more than {LONGEST} letters.", hint=HINT)
         columns.append(column.cast(pa.string()) if pa.types.is_string_view(column.type) else column)
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)

@@ -133,7 +133,7 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
         return stream.plan.hash, sentences, service.curator.head
 
     key, sentences, head = await service.write(work)
-    await service.hub.refresh()
+    await service.hub.nudge()
     return {"stream": key, "sentences": sentences, "head": head}
 
 
@@ -166,9 +166,12 @@ async def stop(request: Request, stream: StreamName, question: decisions.StopQue
     if question.confirm != found.key[:8]:
         hint = f"Send as `confirm`: {found.key[:8]}"
         raise ProblemError(409, "confirm", "A stream that is stopped stays so; it was not confirmed.", hint)
-    end = await service.write(service.curator.stream(found.key).stop)
-    head = await service.write(lambda: service.curator.head)
-    await service.hub.refresh()
+
+    def work() -> tuple[int, str]:
+        return service.curator.stream(found.key).stop(), service.curator.head
+
+    end, head = await service.write(work)
+    await service.hub.nudge()
     return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
 
 
@@ -198,7 +201,8 @@ async def status(request: Request) -> dict[str, Any]:
 async def quality(request: Request, stream: StreamName) -> dict[str, int]:
     """Counts by reason: of readings; where the name begins with "steps", of steps, as of those published before."""
     service = service_of(request)
-    return await service.write(service.curator.stream(service.hub.stream(stream).key).quality)
+    key = service.hub.stream(stream).key
+    return await service.write(lambda: service.curator.stream(key).quality())
 
 
 @router.get("/streams/{stream}/drift", response_model=standing.Drift, summary="How far the pattern has moved")

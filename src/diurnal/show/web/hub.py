@@ -57,10 +57,18 @@ class Hub:
         """Look at the store again and again. A store that cannot be reached is looked for again."""
         while not self.stopping:
             await asyncio.sleep(every)
-            try:
-                await self.refresh()
-            except DiurnalError as error:
-                told("store", level=logging.WARNING, error=error)
+            await self.nudge()
+
+    async def nudge(self) -> None:
+        """Look at the store now, if it can be looked at; if not, the next look finds the same.
+
+        Whoever has written to the store asks for it afterwards: what was written is written, and whatever goes
+        wrong here must not be answered as if it were not.
+        """
+        try:
+            await self.refresh()
+        except Exception as error:
+            told("store", level=logging.WARNING, error=error)
 
     def stop(self) -> None:
         """Let everybody who waits go home. May be called from a signal."""

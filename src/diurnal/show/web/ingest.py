@@ -70,7 +70,7 @@ async def send(
         fates, head = await service.write(lambda: _take(service, name, digest, panel, stream))
     finally:
         service.batches -= 1
-    await service.hub.refresh()
+    await service.hub.nudge()
     return _answer(name, panel, fates, head)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diurnal.curator import guard
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
-from diurnal.errors import RefusedError
+from diurnal.errors import DiurnalError
 from diurnal.exact import text
 from diurnal.study.audit.facts import Fact
 
@@ -47,12 +47,9 @@ def _allowed(curator: Curator) -> Fact:
     for place, record in enumerate(records):
         others = records[:place]
         try:
-            guard.check_groups(record)
-            guard.check_overlap(record, others)
-            guard.check_differencing(record, others)
-            guard.check_free(record, others)
+            guard.check_beside(record, others, is_far=record.lake is not None)
             guard.check_profiles(record, others)
-        except RefusedError as refusal:
+        except DiurnalError as refusal:
             refused.append(f"{record.key[:12]}: {type(refusal).__name__}")
     return Fact(
         name="the plans may stand beside each other",

@@ -61,7 +61,7 @@ export function numbers(found, unit) {
     row.name, says(row.error), ...["day", "month", "year"].map((span) => says(row.error_of_totals[span])), row.bias === null ? "unknown" : says(row.bias), row.promise, row.note,
   ]);
   return make("details", {}, make("summary", {}, "All predicted numbers, as a table"),
-    boxed(["mechanism", `report (${unit})`, "day", "30 days", "year", "bias", "promise", "note"], lines, { caption: "Predicted errors of a report and of totals", numbers: [1, 2, 3, 4, 5], unbroken: [0] }));
+    boxed(["mechanism", `report (${unit})`, "day", "30 days", "year", "dropped", "promise", "note"], lines, { caption: "Predicted errors of a report and of totals", numbers: [1, 2, 3, 4, 5], unbroken: [0] }));
 }
 
 export { says };
