@@ -23,7 +23,7 @@ from diurnal.private import PrivateDict, private
 from diurnal.promise.query import CountingQuery
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.panel import Panel
-from diurnal.show.charts import SCALE
+from diurnal.show.drawing import SCALE
 from diurnal.show.page.content import Facts
 from diurnal.show.page.words import day
 

@@ -25,7 +25,7 @@ from diurnal.curator.report import Report
 from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.prediction import short
 from diurnal.private import public
-from diurnal.show.charts import SCALE
+from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
 from diurnal.show.page.bars import table
 from diurnal.show.web.problems import ProblemError
