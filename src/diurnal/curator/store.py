@@ -253,7 +253,6 @@ class Store(Passing):
         last = self._connection.scalar(sa.select(sa.func.max(schema.plans.c.number)))
         record = replace(record, number=1 if last is None else last + 1)
         digest = self._write(record, new=True)
-        pattern, cycle = record.plan.pattern_layer(), record.plan.cycle_layer()
         self.note(
             "started",
             {
@@ -262,8 +261,7 @@ class Store(Passing):
                 "level": record.plan.level,
                 "households": len(record.members),
                 "first_step": record.first_step,
-                "pattern": _plain_loss(pattern.loss if pattern else NOTHING),
-                "strong": _plain_loss(cycle.loss if cycle else NOTHING),
+                **{name: _plain_loss(loss) for name, loss in record.plan.losses.items()},
                 "acknowledged": record.acknowledged,
                 "content": digest,
             },
@@ -432,11 +430,8 @@ class Store(Passing):
                 # It has shown something of its history when it started.
                 last = max(-1 if last is None else last, int(record.history()[1]) - 1)
             steps.append(-1 if last is None else last)
-            layers = record.plan.pattern_layer(), record.plan.cycle_layer()
-            pattern, strong = (
-                total + (layer.loss if layer else NOTHING)
-                for total, layer in zip((pattern, strong), layers, strict=True)
-            )
+            losses = record.plan.losses
+            pattern, strong = pattern + losses["pattern"], strong + losses["strong"]
         fence = self.fact("fence")
         return Head(
             store=self.fact("id"),

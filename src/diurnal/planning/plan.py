@@ -30,7 +30,7 @@ from diurnal.promise.body import (
     body_from_json,
     counting_sensitivity,
 )
-from diurnal.promise.budget import Loss, check_delta
+from diurnal.promise.budget import NOTHING, Loss, check_delta
 from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
 from diurnal.promise.mechanisms import (
     SLOTS,
@@ -240,6 +240,15 @@ class Plan:
                 hint="Take cycle_mechanism='basis' or 'blocks', or a number as variation_bound.",
             )
         return self._slot_layer(self.cycle_mechanism, self._variation_sensitivity(), weight, self.eps_w, None)
+
+    @cached_property
+    def losses(self) -> Mapping[str, Loss]:
+        """What it costs each of its households, by the cap of a `Budget` that counts it.
+
+        `pattern` is what the periodic component loses, `strong` what any one cycle does.
+        """
+        layers = {"pattern": self.pattern_layer(), "strong": self.cycle_layer()}
+        return {name: layer.loss if layer else NOTHING for name, layer in layers.items()}
 
     def guarantee(self) -> Guarantee:
         """What the plan promises, in words and numbers.
