@@ -167,6 +167,16 @@ class Plan:
         """W, where variations are clipped slot by slot."""
         return self.variation_bound if isinstance(self.variation_bound, int) else None
 
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The names of its mechanisms, one a layer."""
+        return (self.mechanism, self.cycle_mechanism) if self.level == "strong" else (self.mechanism,)
+
+    @property
+    def mechanisms_text(self) -> str:
+        """Its mechanisms in a word, as in predictions and on pages: `cube+laplace`."""
+        return "+".join(self.mechanisms)
+
     def pattern_layer(self, weight: int = 1, total: int = 1, known: Known | None = None) -> Mechanism | None:
         """The mechanism that hides profiles, for a group; None at level `cycle`.
 

@@ -15,13 +15,7 @@ from typing import Any
 
 from diurnal.errors import LimitError, PlanError
 from diurnal.exact import Number, instance, positive, text
-from diurnal.planning.accuracy import (
-    mechanism_names,
-    mechanism_row,
-    nothing_row,
-    split_rows,
-    unspent_row,
-)
+from diurnal.planning.accuracy import mechanism_row, nothing_row, split_rows, unspent_row
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
@@ -45,7 +39,7 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     check_open(open_data, shape)
     shape = _shape(plan, shape)
     n = min(shape.group_sizes)
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     shown = [pair for pair in _candidates(plan, open_data) if pair[0] in ("basis", pair[-1]) or pair == wanted]
     laplace = mechanism_row(_with(plan, *_first_pair(plan)), n, None, None)
     rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in shown]
@@ -66,7 +60,7 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
     reference for profiles, open data for the variations of a cycle.
     """
     check_open(open_data, shape)
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     if "auto" not in wanted:
         return plan
     n = min(_shape(plan, shape).group_sizes)
@@ -161,7 +155,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     """The plan in plain sentences that a privacy officer can sign, one after the other; see `numbered`."""
     chosen = choose(plan, shape, open_data=open_data)
     prediction = predict(chosen, shape, open_data=open_data)
-    row = prediction.row("+".join(mechanism_names(chosen)))
+    row = prediction.row(chosen.mechanisms_text)
     unit = chosen.query.unit(chosen.grid.unit)
     groups = f"for each group of {chosen.groups!r}" if chosen.groups else "for the whole roster"
     said = [
@@ -193,7 +187,7 @@ def _keeps(plan: Plan, candidate: Plan, wanted: Sequence[str], pair: Sequence[st
 
 
 def _first_pair(plan: Plan) -> tuple[str, ...]:
-    return ("laplace",) * len(mechanism_names(plan))
+    return ("laplace",) * len(plan.mechanisms)
 
 
 def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]]:
@@ -202,7 +196,7 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
     A biased one is among them where the user named it for that layer, or where its bias is known: for profiles
     from a reference or open data, for a cycle's variations from open data.
     """
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     slot_names = [name for name, kind in SLOTS.items() if plan.delta is not None or not kind.needs_delta]
     if plan.level == "cycle":
         yield from ((name,) for name in slot_names)

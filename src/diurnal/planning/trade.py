@@ -9,7 +9,6 @@ from diurnal.check.verdict import Verdict
 from diurnal.errors import InputError, PlanError
 from diurnal.exact import instance
 from diurnal.picture import Pictured
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
 from diurnal.planning.prediction import short
@@ -101,7 +100,7 @@ def _trade(plan: Plan, period: Candidate, shape: Shape, open_data: Panel | None)
         there = None if open_data is None else open_data.with_period(period.slots)
         size = replace(shape, grid=changed.grid, n_cycles=max(1, shape.n_cycles * plan.grid.slots // period.slots))
         chosen = choose(changed, size, open_data=there)
-        row = predict(chosen, size, open_data=there).row("+".join(mechanism_names(chosen)))
+        row = predict(chosen, size, open_data=there).row(chosen.mechanisms_text)
     except InputError as error:
         return Trade(period=period, mechanism=None, error=None, note=error.message)
     return Trade(period=period, mechanism=row.name, error=row.errors.step)
