@@ -267,7 +267,7 @@ def unspent_row(plan: Plan, n: int) -> Row:
         half = share * (plan.domain[1] - plan.domain[0]) / 2
         return _flat_row("eps_z = 0", half, plan, f"at most: {note}")
     if plan.statistic == "base-load":
-        level = sum(map(abs, plan.reference.profile)) / plan.grid.slots
+        level = float(plan.reference.level)
         return _flat_row("eps_z = 0", share * level * BASE_LOAD[0].error, plan, note)
     return _flat_row("eps_z = 0", share * _mismatch(plan), plan, note)
 

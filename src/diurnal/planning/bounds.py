@@ -137,7 +137,7 @@ def _variation_bound(plan: Plan, n: int, open_data: Panel) -> Ellipsoid:
 
 def _radii(plan: Plan) -> list[int]:
     assert plan.reference is not None
-    level = max(1.0, sum(map(abs, plan.reference.profile)) / plan.grid.slots)
+    level = max(1.0, float(plan.reference.level))
     return [max(1, round(times * level)) for times in RADII]
 
 
