@@ -46,6 +46,7 @@ from diurnal.promise.mechanisms.prior import Prior
 from diurnal.promise.query import Mean, Query, query_from_json
 from diurnal.readings.grid import Grid
 from diurnal.readings.kernels import Statistic
+from diurnal.readings.panel import Panel, Shape
 
 VERSION = 1
 LATER = frozenset({"fill", "shrink", "free"})
@@ -259,6 +260,11 @@ class Plan:
         """
         layers = {"pattern": self.pattern_layer(), "strong": self.cycle_layer()}
         return {name: layer.loss if layer else NOTHING for name, layer in layers.items()}
+
+    def shape_of(self, homes: Shape | Panel) -> Shape:
+        """How large its groups are, among homes of which nothing else is used."""
+        instance(homes, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+        return homes.shape_by(self.groups) if isinstance(homes, Panel) else homes
 
     def guarantee(self) -> Guarantee:
         """What the plan promises, in words and numbers.

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from diurnal.errors import LimitError, PlanError
-from diurnal.exact import Number, instance, positive, text
+from diurnal.exact import Number, positive, text
 from diurnal.planning.accuracy import mechanism_row, nothing_row, split_rows, unspent_row
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
@@ -37,7 +37,7 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
             drop. Never the private panel.
     """
     check_open(open_data, shape)
-    shape = _shape(plan, shape)
+    shape = plan.shape_of(shape)
     n = min(shape.group_sizes)
     wanted = plan.mechanisms
     shown = [pair for pair in _candidates(plan, open_data) if pair[0] in ("basis", pair[-1]) or pair == wanted]
@@ -63,7 +63,7 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
     wanted = plan.mechanisms
     if "auto" not in wanted:
         return plan
-    n = min(_shape(plan, shape).group_sizes)
+    n = min(plan.shape_of(shape).group_sizes)
     best: tuple[float, Plan] | None = None
     for pair in _candidates(plan, open_data):
         candidate = _with(plan, *pair)
@@ -141,7 +141,7 @@ def epsilon_for(
 
 def _error(plan: Plan, shape: Shape | Panel, open_data: Panel | None, level: Number | None) -> float:
     """A report's predicted error with what is left open chosen; infinite where no noise can be drawn."""
-    n = min(_shape(plan, shape).group_sizes)
+    n = min(plan.shape_of(shape).group_sizes)
     try:
         if open_data is not None or level is not None:
             plan = informed(plan, shape, open_data=open_data, level=level)
@@ -209,12 +209,6 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
         for asked, bias_known in zip(wanted, known, strict=False)
     ]
     yield from itertools.product(*layers)
-
-
-def _shape(plan: Plan, shape: Shape | Panel) -> Shape:
-    """Sizes of the plan's groups, from a shape or from the panel itself."""
-    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
-    return shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
 
 
 def _with(plan: Plan, *names: str) -> Plan:

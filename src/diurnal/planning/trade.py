@@ -82,14 +82,13 @@ def trade(plan: Plan, verdict: Verdict, shape: Shape | Panel, *, open_data: Pane
     """
     instance(plan, Plan, "plan", hint="Make one with Plan(...).")
     instance(verdict, Verdict, "verdict", hint="Make one with dn.check(panel).")
-    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+    sizes = plan.shape_of(shape)
     ours, theirs = (replace(grid, slots=1) for grid in (plan.grid, verdict.correlations.grid))
     if ours != theirs:
         raise PlanError(
             "The plan's steps are other ones than those the verdict looked at.",
             hint="Make the plan with grid=panel.grid.",
         )
-    sizes = shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
     rows = tuple(_trade(plan, period, sizes, open_data) for period in verdict.periods)
     return Trades(plan=plan, n_households=min(sizes.group_sizes), rows=rows)
 
