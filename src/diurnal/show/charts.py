@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations
+from diurnal.check.correlation import Correlations, worth_showing
 from diurnal.check.drift import Drift
 from diurnal.check.periods import Candidate, in_words
 from diurnal.check.verdict import Verdict
@@ -62,12 +62,11 @@ def put_heatmap(axis: Axes, found: Correlations) -> None:
     whole = np.full((int(cycles[-1]) + 1,) * 2, np.nan)
     whole[np.ix_(cycles, cycles)] = found.matrix
     np.fill_diagonal(whole, np.nan)
-    reach = float(np.ceil(found.largest * 10) / 10) or 0.1
     image = axis.imshow(
         whole,
         cmap=LinearSegmentedColormap.from_list("diurnal", SCALE),
-        vmin=-reach,
-        vmax=reach,
+        vmin=-found.reach,
+        vmax=found.reach,
         interpolation="nearest",
         rasterized=True,
     )
@@ -102,8 +101,7 @@ def _lags(axis: Axes, verdict: Verdict) -> None:
     """The mean correlation of cycles so far apart."""
     found = verdict.correlations
     apart, means = found.by_lag()
-    # The furthest lags have a few pairs each, and say little.
-    shown = apart <= max(10, int(apart[-1] * 0.9))
+    shown = worth_showing(apart)
     axis.axhline(0, color=SOFT, linewidth=0.8)
     axis.plot(apart[shown], means[shown], color=INK, linewidth=1.1 if len(apart) < 400 else 0.5)
     lag = verdict.rhythm

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations
+from diurnal.check.correlation import Correlations, worth_showing
 from diurnal.check.periods import in_words
 from diurnal.check.verdict import Verdict
 from diurnal.curator.records import StreamRecord
@@ -157,8 +157,7 @@ def _check(verdict: Verdict) -> dict[str, Any]:
     found, limit = verdict.correlations, verdict.thresholds
     edges, percent = found.histogram(50)
     lags, means = found.by_lag()
-    # The furthest lags have a few pairs each, and say little.
-    shown = lags <= max(10, int(lags[-1] * 0.9))
+    shown = worth_showing(lags)
     return {
         "words": verdict.words,
         "period": in_words(found.grid.slots, found.grid.minutes),
@@ -181,7 +180,6 @@ def _heat(found: Correlations) -> dict[str, Any]:
     cycles = found.cycles.numbers
     size = int(cycles[-1]) + 1
     each = -(-size // MOST)
-    reach = float(np.ceil(found.largest * 10) / 10) or 0.1
     cells = -(-size // each)
     matrix = found.matrix.copy()
     np.fill_diagonal(matrix, 0)
@@ -189,12 +187,12 @@ def _heat(found: Correlations) -> dict[str, Any]:
     total, count = np.zeros((cells, cells)), np.zeros((cells, cells))
     np.add.at(total, np.ix_(place, place), matrix)
     np.add.at(count, np.ix_(place, place), 1 - np.eye(len(cycles)))
-    level = np.rint(127 * total / np.maximum(count, 1) / reach)
+    level = np.rint(127 * total / np.maximum(count, 1) / found.reach)
     coded = np.where(count > 0, level, BLANK).astype(np.int8)
     return {
         "size": cells,
         "each": each,
-        "reach": reach,
+        "reach": found.reach,
         "scale": list(SCALE),
         "cells": base64.b64encode(coded.tobytes()).decode(),
     }
