@@ -67,6 +67,26 @@ class Group:
     forms: tuple[Form, ...] = field(default=(), repr=False)
     """How its rows are written, by slot: fixed when the plan is started, so that a row never changes its looks."""
 
+    @classmethod
+    def published(cls, content: Mapping[str, Any]) -> Group:
+        """What is public of a group in a database: all but G."""
+        return cls(
+            name=content["name"],
+            size=content["size"],
+            weight=content["weight"],
+            noisy_profile=(),
+            forms=tuple(Form.from_json(form) for form in content["forms"]),
+        )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Group:
+        """A group in a database, with G."""
+        return replace(cls.published(content), noisy_profile=tuple(map(Fraction, content["noisy_profile"])))
+
+    def row_name(self, series: str) -> str:
+        """What its rows of a series are called."""
+        return f"{self.name} {series}" if series else self.name
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamRecord(Private):
@@ -218,7 +238,7 @@ class StreamRecord(Private):
         return cls(
             plan=Plan.from_json(content["plan"]),
             households=roster.households,
-            groups=tuple(_group(each) for each in content["groups"]),
+            groups=tuple(map(Group.of, content["groups"])),
             atoms=atoms,
             profile=np.ascontiguousarray(roster.profile[:, atoms.order]),
             known=np.ascontiguousarray(roster.known[:, atoms.order]),
@@ -267,16 +287,6 @@ def check_version(content: Mapping[str, Any]) -> None:
             f"A started plan is of version {content['version']}, this diurnal knows up to {VERSION}.",
             hint="Install a newer diurnal.",
         )
-
-
-def _group(content: Mapping[str, Any]) -> Group:
-    return Group(
-        name=content["name"],
-        size=content["size"],
-        weight=content["weight"],
-        noisy_profile=tuple(Fraction(value) for value in content["noisy_profile"]),
-        forms=tuple(Form.from_json(form) for form in content["forms"]),
-    )
 
 
 def by_step(found: Iterable[Any]) -> dict[int, Values]:
