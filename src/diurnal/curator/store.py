@@ -244,8 +244,8 @@ class Store(Passing):
             self._records = {each: record for each, record in self._records.items() if each in known}
             query = sa.select(schema.plans.c.content).where(schema.plans.c.token == token)
             content = json.loads(self._connection.scalar(query))
-            roster = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
-            self._records[token] = StreamRecord.of(content, roster)
+            profiles = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
+            self._records[token] = StreamRecord.of(content, profiles)
         return self._records[token]
 
     def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
@@ -294,7 +294,7 @@ class Store(Passing):
             if kept:
                 self._old.append(kept)
             kept = f"{self.lineage}-{record.key[:16]}-{token[:8]}"
-            digest = self._shelf.put(kept, record.roster())
+            digest = self._shelf.put(kept, record.profiles())
         content = record.to_text(kept, digest)
         if new:
             values = {"number": number, "key": record.key, "token": token, "content": content}

@@ -58,26 +58,26 @@ def true_values(facts: Facts, record: StreamRecord, truth: Panel) -> Floats:
     steps, cells = np.array(facts.steps, dtype=np.int64), len(facts.plan.query.series)
     if not len(steps):
         return np.zeros((0, 0))
-    roster = record.roster()
+    homes = record.profiles()
     sums = np.zeros((cells, len(facts.names), len(steps)), dtype=np.int64)
     seen = np.zeros(sums.shape[1:], dtype=np.int64)
     there = _cut(facts, truth)
     inside = np.flatnonzero(np.isin(steps, np.array(there.steps)))
     for block in there.blocks():
         places = np.array([record.places.get(name, -1) for name in block.households])
-        group = np.where(places < 0, 0, roster.group[places])
+        group = np.where(places < 0, 0, homes.group[places])
         for number in range(len(facts.names)):
             mine = np.flatnonzero(group == number + 1)
             part = block.columns(mine)
             rows = steps[inside] - block.first_step
-            weights = roster.weight[places[mine]]
+            weights = homes.weight[places[mine]]
             sums[:, number, inside] += _sums(facts, part.readings[rows], part.present[rows], weights)
             seen[number, inside] += np.count_nonzero(part.present[rows], axis=1)
     if not seen.any():
         raise ReadingsError(
             "The truth has no reading of the roster at a released step.", hint="Give the panel that was reported."
         )
-    return _scaled(facts, sums, seen, np.bincount(roster.group, minlength=len(facts.names) + 1)[1:])
+    return _scaled(facts, sums, seen, np.bincount(homes.group, minlength=len(facts.names) + 1)[1:])
 
 
 def _sums(facts: Facts, readings: Integers, present: Marks, weights: Integers) -> Integers:
