@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import support
 from diurnal.errors import InputError
 from diurnal.show import comparison as page
-from diurnal.show import document, rivals
+from diurnal.show import document, drawing, rivals
 from diurnal.show.cli import app
 from diurnal.study.baselines import OURS, PAPER, Split, Window, task_of
 from diurnal.study.compare import compare
@@ -59,7 +59,7 @@ def test_every_promise_has_words_and_a_panel():
 @pytest.mark.parametrize("places", [[0.1, 0.1, 0.1], [0, 0.01, 0.5], [0.9, 0.95, 1.0], [0.3]])
 def test_names_are_moved_apart(places):
     """No two names at line ends are closer than a gap, none falls below the panel, and their order stays."""
-    moved = rivals._apart(places, 0.06)
+    moved = drawing.apart(places, 0.06)
     assert moved[0] >= 0
     assert all(after - before >= 0.059 for before, after in itertools.pairwise(moved))
 

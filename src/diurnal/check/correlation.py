@@ -21,7 +21,7 @@ from diurnal.check.cycles import KEEP, Cycles, Tally, count
 from diurnal.exact import Number
 from diurnal.private import Private
 from diurnal.readings import engines, kernels
-from diurnal.readings.data import Floats, Integers
+from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 
@@ -58,6 +58,11 @@ class Correlations(Private):
     def median(self) -> float:
         """The median of abs(c_kl), k != l."""
         return float(np.median(np.abs(self.pairs)))
+
+    @property
+    def reach(self) -> float:
+        """How far from zero a scale goes on which every c_kl has a place: the largest, up to a whole tenth."""
+        return float(np.ceil(self.largest * 10) / 10) or 0.1
 
     def histogram(self, bins: int = 20) -> tuple[Floats, Floats]:
         """Where abs(c_kl) lies: the edges of bins from 0 to 1, and the percentage of pairs in each."""
@@ -99,6 +104,12 @@ class Correlations(Private):
         rows, columns = np.triu_indices(len(cycles), 1)
         lag: Integers = cycles[columns] - cycles[rows]
         return lag, np.bincount(lag)
+
+
+def worth_showing(lags: Integers) -> Marks:
+    """Which of the lags from `by_lag` tell something: the furthest have a few pairs each, and say little."""
+    telling: Marks = lags <= max(10, int(lags[-1] * 0.9))
+    return telling
 
 
 def correlations(panel: Panel, *, keep: Number = KEEP, tallied: Tally | None = None) -> Correlations:

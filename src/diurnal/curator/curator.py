@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diurnal.curator import far, guard, spending, starting
+from diurnal.curator import far, guard, people, spending, starting
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
@@ -300,7 +300,7 @@ class Curator:
 
         A backup is opened with a fence: `Curator.open(path, fence=last_published_head)`.
         """
-        from diurnal.curator.opening import back_up
+        from diurnal.curator.backup import back_up
 
         if not self._store.lasting:
             raise StoreError("A store in memory has no backup.", hint="Curator.open(path) makes one that lasts.")
@@ -314,11 +314,7 @@ class Curator:
         Raises:
             StreamError: No plan has it.
         """
-        with self._store.transaction():
-            self._for_each(household, self._forget)
-            self._store.erase(household)
-            self._store.sweep(spare=True)
-            self._said_again()
+        people.erase(self._store, household)
 
     def move_out(self, household: str, step: int) -> None:
         """A new tenant: the household does not move from a step on, until the next plan learns its new pattern.
@@ -328,46 +324,7 @@ class Curator:
         Raises:
             StreamError: No plan has it.
         """
-        step = whole(step, "step", least=0, error=ReadingsError)
-
-        def silence(record: StreamRecord, place: int) -> None:
-            if record.silenced.get(place, step + 1) <= step:
-                raise StreamError(
-                    f"That household has not moved since step {record.silenced[place]}.",
-                    hint="It was said before, and holds.",
-                )
-            self._store.change(record.moved_out([place], step), "moved out", {"step": step})
-
-        with self._store.transaction():
-            self._for_each(household, silence)
-            self._store.note("tenancy", {"step": step})
-            self._said_again()
-
-    def _said_again(self) -> None:
-        """One less of what a restored backup did not know."""
-        if self._store.owed():
-            self._store.set_fact("owed", self._store.owed() - 1)
-
-    def _for_each(self, household: str, work: Callable[[StreamRecord, int], None]) -> None:
-        found = [record for record in self._store.records() if household in record.places]
-        if not found and not self._store.owed():
-            raise StreamError("No plan of this store has that household.", hint="Names are those of the roster.")
-        for record in found:
-            work(record, record.places[household])
-
-    def _forget(self, record: StreamRecord, place: int) -> None:
-        alias = self._store.name_digests([record.households[place]])[0][:16]
-        if record.lake is None:
-            after = record.forgetting(place, alias)
-        else:
-            after = far.forgotten(record, place, alias, self._store)
-        self._store.change(after, "erased", {"households": 1}, roster=True)
-        held = self._store.held_steps(record.number)
-        for step in held:
-            each = self._store.held(record.number, range(step, step + 1))[step]
-            present, readings = each.present.copy(), each.readings.copy()
-            present[place], readings[place] = False, 0
-            self._store.hold(record.number, {step: replace(each, present=present, readings=readings)})
+        people.move_out(self._store, household, whole(step, "step", least=0, error=ReadingsError))
 
 
 def _status(record: StreamRecord, store: Store) -> StreamStatus:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from diurnal.curator.intake import check_known
 from diurnal.curator.records import Lake
 from diurnal.errors import PlanError, ReadingsError, StoreError
 from diurnal.promise.query import Weighted
@@ -373,11 +374,7 @@ def aligned(record: StreamRecord, panel: Panel) -> Panel:
     panel = panel.on_grid(record.plan.grid)
     check_domain(record.plan, panel)
     known = _known(record, panel)
-    if not known.any():
-        raise ReadingsError(
-            f"None of the {panel.n_households} households is on the roster of {len(record.households)}.",
-            hint="Names must be those of the history. A new roster is a new plan.",
-        )
+    check_known(record, known)
     return panel if known.all() else panel.columns(np.flatnonzero(known))
 
 

@@ -34,17 +34,27 @@ def aligned(record: StreamRecord, panel: Panel, counts: Counter[str]) -> Panel:
     if where is None:
         return panel
     known = where >= 0
-    if not known.any():
-        raise ReadingsError(
-            f"None of the {panel.n_households} households is on the roster of {len(record.households)}.",
-            hint="Names must be those of the history. A new roster is a new plan.",
-        )
+    check_known(record, known)
     counts["of households not on the roster"] += int(np.count_nonzero(panel.present[:, ~known]))
     shape = (panel.n_steps, len(record.households))
     readings, present = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
     readings[:, where[known]] = panel.readings[:, known]
     present[:, where[known]] = panel.present[:, known]
     return replace(panel, data=Arrays(readings, present), households=record.households, groups={}, quality=None)
+
+
+def check_known(record: StreamRecord, known: Marks) -> None:
+    """Refuse readings of households of which none is on the roster.
+
+    Args:
+        record: The stream.
+        known: Which of the households are.
+    """
+    if not known.any():
+        raise ReadingsError(
+            f"None of the {len(known)} households is on the roster of {len(record.households)}.",
+            hint="Names must be those of the history. A new roster is a new plan.",
+        )
 
 
 def merged(held: HeldStep | None, readings: Integers, present: Marks, counts: Counter[str]) -> HeldStep:

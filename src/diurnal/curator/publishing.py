@@ -262,9 +262,8 @@ def written(record: Told, step: int, values: Values) -> Iterator[Report]:
     slot, time, unit = plan.grid.slot(step), plan.grid.time(step), plan.query.unit(plan.grid.unit)
     names = ((series, group) for series in plan.query.series for group in record.groups)
     for value, (series, group) in zip(values, names, strict=True):
-        name = f"{group.name} {series}" if series else group.name
         yield group.forms[slot].write(
-            value, step=step, time=time, group=name, series=series, unit=unit, plan=record.key
+            value, step=step, time=time, group=group.row_name(series), series=series, unit=unit, plan=record.key
         )
 
 

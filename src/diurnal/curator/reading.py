@@ -21,7 +21,7 @@ from diurnal.curator import database, ledger, queries, schema
 from diurnal.curator.ledger import Event
 from diurnal.curator.publishing import written
 from diurnal.curator.records import Group, by_step, check_version
-from diurnal.curator.report import Form, Report
+from diurnal.curator.report import Report
 from diurnal.planning.plan import Plan
 from diurnal.promise.guarantee import Guarantee
 
@@ -61,8 +61,7 @@ class Published:
     @property
     def names(self) -> tuple[str, ...]:
         """What the rows of a step are called, in their order."""
-        series = self.plan.query.series
-        return tuple(f"{group.name} {each}".strip() for each in series for group in self.groups)
+        return tuple(group.row_name(series) for series in self.plan.query.series for group in self.groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,15 +170,6 @@ class Reader:
     def _plan(self, token: str, content: dict[str, Any]) -> tuple[Plan, tuple[Group, ...]]:
         if token not in self._plans:
             check_version(content)
-            groups = tuple(
-                Group(
-                    name=each["name"],
-                    size=each["size"],
-                    weight=each["weight"],
-                    noisy_profile=(),
-                    forms=tuple(Form.from_json(form) for form in each["forms"]),
-                )
-                for each in content["groups"]
-            )
+            groups = tuple(map(Group.published, content["groups"]))
             self._plans[token] = Plan.from_json(content["plan"]), groups
         return self._plans[token]

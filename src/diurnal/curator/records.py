@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diurnal.curator.report import Form
-from diurnal.curator.shelf import Roster
+from diurnal.curator.shelf import Profiles
 from diurnal.errors import StoreError
 from diurnal.planning.plan import Plan
 from diurnal.private import Private
@@ -66,6 +66,26 @@ class Group:
     """G, a value a slot. Public in pattern mode, private in strong mode."""
     forms: tuple[Form, ...] = field(default=(), repr=False)
     """How its rows are written, by slot: fixed when the plan is started, so that a row never changes its looks."""
+
+    @classmethod
+    def published(cls, content: Mapping[str, Any]) -> Group:
+        """What is public of a group in a database: all but G."""
+        return cls(
+            name=content["name"],
+            size=content["size"],
+            weight=content["weight"],
+            noisy_profile=(),
+            forms=tuple(Form.from_json(form) for form in content["forms"]),
+        )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Group:
+        """A group in a database, with G."""
+        return replace(cls.published(content), noisy_profile=tuple(map(Fraction, content["noisy_profile"])))
+
+    def row_name(self, series: str) -> str:
+        """What its rows of a series are called."""
+        return f"{self.name} {series}" if series else self.name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,7 +185,7 @@ class StreamRecord(Private):
         """The steps whose readings its reports show: a pattern plan's history too."""
         return self.history_start if self.plan.level == "pattern" else self.first_step, self.last
 
-    def roster(self) -> Roster:
+    def profiles(self) -> Profiles:
         """What is kept beside the database: households, weights, and profiles in the roster's order."""
         group, weight = (
             np.zeros(len(self.households), dtype=np.int64),
@@ -177,7 +197,7 @@ class StreamRecord(Private):
         profile = np.zeros((self.profile.shape[0], len(self.households)), dtype=np.int64)
         known = np.zeros(profile.shape, dtype=bool)
         profile[:, order], known[:, order] = self.profile, self.known
-        return Roster(households=self.households, group=group, weight=weight, profile=profile, known=known)
+        return Profiles(households=self.households, group=group, weight=weight, profile=profile, known=known)
 
     def to_text(self, kept: str, digest: str) -> str:
         """Its form in the database; what is kept beside it goes by name and digest."""
@@ -207,21 +227,21 @@ class StreamRecord(Private):
         )
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], roster: Roster) -> StreamRecord:
+    def of(cls, content: Mapping[str, Any], profiles: Profiles) -> StreamRecord:
         """The record that `to_text` wrote.
 
         Raises:
             StoreError: It is of a later version.
         """
         check_version(content)
-        atoms = Atoms.of(np.stack([roster.group, roster.weight]))
+        atoms = Atoms.of(np.stack([profiles.group, profiles.weight]))
         return cls(
             plan=Plan.from_json(content["plan"]),
-            households=roster.households,
-            groups=tuple(_group(each) for each in content["groups"]),
+            households=profiles.households,
+            groups=tuple(map(Group.of, content["groups"])),
             atoms=atoms,
-            profile=np.ascontiguousarray(roster.profile[:, atoms.order]),
-            known=np.ascontiguousarray(roster.known[:, atoms.order]),
+            profile=np.ascontiguousarray(profiles.profile[:, atoms.order]),
+            known=np.ascontiguousarray(profiles.known[:, atoms.order]),
             first_step=content["first_step"],
             number=content["number"],
             end=content["end"],
@@ -267,16 +287,6 @@ def check_version(content: Mapping[str, Any]) -> None:
             f"A started plan is of version {content['version']}, this diurnal knows up to {VERSION}.",
             hint="Install a newer diurnal.",
         )
-
-
-def _group(content: Mapping[str, Any]) -> Group:
-    return Group(
-        name=content["name"],
-        size=content["size"],
-        weight=content["weight"],
-        noisy_profile=tuple(Fraction(value) for value in content["noisy_profile"]),
-        forms=tuple(Form.from_json(form) for form in content["forms"]),
-    )
 
 
 def by_step(found: Iterable[Any]) -> dict[int, Values]:

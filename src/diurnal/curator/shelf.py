@@ -23,7 +23,7 @@ from diurnal.readings.data import Integers, Marks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Roster(Private):
+class Profiles(Private):
     """Who is in a plan, and their profiles, in the roster's order."""
 
     households: tuple[str, ...]
@@ -45,8 +45,8 @@ class Roster(Private):
         return pa.table(columns)
 
     @classmethod
-    def of(cls, table: pa.Table) -> Roster:
-        """The roster that `table` wrote."""
+    def of(cls, table: pa.Table) -> Profiles:
+        """The profiles that `table` wrote."""
         slots = [table.column(name).combine_chunks() for name in table.column_names[3:]]
         shape = (len(slots), table.num_rows)
         profile, known = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
@@ -59,23 +59,23 @@ class Roster(Private):
 
 
 class Shelf(ABC):
-    """Where rosters lie."""
+    """Where profiles lie."""
 
     @abstractmethod
-    def put(self, name: str, roster: Roster) -> str:
-        """Put a roster under a name, durably, and say its digest."""
+    def put(self, name: str, profiles: Profiles) -> str:
+        """Put a plan's profiles under a name, durably, and say their digest."""
 
     @abstractmethod
-    def get(self, name: str, digest: str) -> Roster:
-        """A roster by its name.
+    def get(self, name: str, digest: str) -> Profiles:
+        """Profiles by their name.
 
         Raises:
-            StoreError: It is not there, or not what was put there.
+            StoreError: They are not there, or not what was put there.
         """
 
     @abstractmethod
     def drop(self, name: str) -> None:
-        """Forget a roster, if it is there."""
+        """Forget profiles, if they are there."""
 
     @abstractmethod
     def names(self) -> set[str]:
@@ -83,37 +83,37 @@ class Shelf(ABC):
 
 
 class MemoryShelf(Shelf):
-    """Rosters of a store that ends with the process."""
+    """Profiles of a store that ends with the process."""
 
     def __init__(self) -> None:
-        self._rosters: dict[str, Roster] = {}
+        self._kept: dict[str, Profiles] = {}
 
-    def put(self, name: str, roster: Roster) -> str:
-        self._rosters[name] = roster
+    def put(self, name: str, profiles: Profiles) -> str:
+        self._kept[name] = profiles
         return name
 
-    def get(self, name: str, digest: str) -> Roster:
-        return self._rosters[name]
+    def get(self, name: str, digest: str) -> Profiles:
+        return self._kept[name]
 
     def drop(self, name: str) -> None:
-        self._rosters.pop(name, None)
+        self._kept.pop(name, None)
 
     def names(self) -> set[str]:
-        return set(self._rosters)
+        return set(self._kept)
 
 
 class FolderShelf(Shelf):
-    """Rosters as Parquet files in a folder that only its owner can read."""
+    """Profiles as Parquet files in a folder that only its owner can read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, name: str, roster: Roster) -> str:
+    def put(self, name: str, profiles: Profiles) -> str:
         path, partial = self._path(name), self._path(f"{name}.partial")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                pq.write_table(roster.table(), file, compression="zstd")
+                pq.write_table(profiles.table(), file, compression="zstd")
                 file.flush()
                 os.fsync(file.fileno())
             # The digest is of what lies on the disk, not of what should.
@@ -129,7 +129,7 @@ class FolderShelf(Shelf):
             ) from None
         return digest
 
-    def get(self, name: str, digest: str) -> Roster:
+    def get(self, name: str, digest: str) -> Profiles:
         path = self._path(name)
         try:
             if _digest(path) != digest:
@@ -137,7 +137,7 @@ class FolderShelf(Shelf):
                     f"The profiles {path.name} are not the ones that were kept.",
                     hint="Bring back the file from a backup of the same time; nothing was done.",
                 )
-            return Roster.of(pq.read_table(path, use_threads=False))
+            return Profiles.of(pq.read_table(path, use_threads=False))
         except OSError as cause:
             raise StoreError(
                 f"The profiles {path.name} cannot be read ({cause.strerror or 'damaged'}).",

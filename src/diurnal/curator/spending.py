@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> None:
     """Refuse a plan that would take any of its households past a cap."""
     delta = _delta(store)
-    for name, loss in LOSSES.items():
-        asked, cap = loss(record), Fraction(getattr(store.budget, name))
+    for name, asked in record.plan.losses.items():
+        cap = Fraction(getattr(store.budget, name))
         if asked == NOTHING:
             continue
-        if delta is None and any(loss(each).zcdp for each in (*others, record)):
+        if delta is None and any(each.plan.losses[name].zcdp for each in (*others, record)):
             raise PlanError(
                 "A Gaussian plan is counted at the budget's delta, and this budget has none.",
                 hint="Open the store with Budget(..., delta='1e-6').",
@@ -51,8 +51,8 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
 def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> list[str]:
     """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
     said, delta = [], _delta(store)
-    for name, loss in LOSSES.items():
-        asked, cap = loss(record), Fraction(getattr(store.budget, name))
+    for name, asked in record.plan.losses.items():
+        cap = Fraction(getattr(store.budget, name))
         if asked == NOTHING:
             continue
         past = _most_charged(name, record, others, store)
@@ -66,24 +66,8 @@ def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) ->
 
 def spent(records: Sequence[StreamRecord], store: Store, name: str) -> Fraction:
     """What the most charged household has lost so far, of the pattern or strong budget."""
-    pasts = [past for record in records for past in _past_losses(record, records, LOSSES[name])] or [NOTHING]
+    pasts = [past for record in records for past in _past_losses(name, record, records)] or [NOTHING]
     return max((past + store.fenced(name)).at(_delta(store)) for past in pasts)
-
-
-def pattern_loss(record: StreamRecord) -> Loss:
-    """What a plan costs the periodic component of each of its households."""
-    layer = record.plan.pattern_layer()
-    return layer.loss if layer else NOTHING
-
-
-def cycle_loss(record: StreamRecord) -> Loss:
-    """What a plan costs any one cycle of each of its households."""
-    layer = record.plan.cycle_layer()
-    return layer.loss if layer else NOTHING
-
-
-LOSSES: dict[str, Callable[[StreamRecord], Loss]] = {"pattern": pattern_loss, "strong": cycle_loss}
-"""What each cap of a budget counts, by its name."""
 
 
 def _delta(store: Store) -> Fraction | None:
@@ -95,19 +79,17 @@ def _most_charged(name: str, record: StreamRecord, others: Sequence[StreamRecord
 
     Losses at a delta do not add up as numbers do: each household's total is read by itself.
     """
-    loss, delta = LOSSES[name], _delta(store)
-    pasts = [past + store.fenced(name) for past in _past_losses(record, others, loss)]
-    return max(pasts, key=lambda past: (past + loss(record)).at(delta))
+    asked, delta = record.plan.losses[name], _delta(store)
+    pasts = [past + store.fenced(name) for past in _past_losses(name, record, others)]
+    return max(pasts, key=lambda past: (past + asked).at(delta))
 
 
-def _past_losses(
-    record: StreamRecord, others: Sequence[StreamRecord], loss: Callable[[StreamRecord], Loss]
-) -> list[Loss]:
+def _past_losses(name: str, record: StreamRecord, others: Sequence[StreamRecord]) -> list[Loss]:
     """What the households of a plan have lost so far: one entry for each set of plans they were in."""
     ours = sorted(record.members)
     if not others:
         return [NOTHING]
     member = [other.members for other in others]
-    losses = [loss(other) for other in others]
-    sets = {tuple(name in each for each in member) for name in ours}
+    losses = [other.plan.losses[name] for other in others]
+    sets = {tuple(home in each for each in member) for home in ours}
     return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]

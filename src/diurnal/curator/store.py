@@ -243,8 +243,8 @@ class Store(Passing):
             self._records = {each: record for each, record in self._records.items() if each in known}
             query = sa.select(schema.plans.c.content).where(schema.plans.c.token == token)
             content = json.loads(self._connection.scalar(query))
-            roster = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
-            self._records[token] = StreamRecord.of(content, roster)
+            profiles = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
+            self._records[token] = StreamRecord.of(content, profiles)
         return self._records[token]
 
     def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
@@ -252,7 +252,6 @@ class Store(Passing):
         last = self._connection.scalar(sa.select(sa.func.max(schema.plans.c.number)))
         record = replace(record, number=1 if last is None else last + 1)
         digest = self._write(record, new=True)
-        pattern, cycle = record.plan.pattern_layer(), record.plan.cycle_layer()
         self.note(
             "started",
             {
@@ -261,8 +260,7 @@ class Store(Passing):
                 "level": record.plan.level,
                 "households": len(record.members),
                 "first_step": record.first_step,
-                "pattern": _plain_loss(pattern.loss if pattern else NOTHING),
-                "strong": _plain_loss(cycle.loss if cycle else NOTHING),
+                **{name: _plain_loss(loss) for name, loss in record.plan.losses.items()},
                 "acknowledged": record.acknowledged,
                 "content": digest,
             },
@@ -295,7 +293,7 @@ class Store(Passing):
             if kept:
                 self._old.append(kept)
             kept = f"{self.lineage}-{record.key[:16]}-{token[:8]}"
-            digest = self._shelf.put(kept, record.roster())
+            digest = self._shelf.put(kept, record.profiles())
         content = record.to_text(kept, digest)
         if new:
             values = {"number": number, "key": record.key, "token": token, "content": content}
@@ -431,11 +429,8 @@ class Store(Passing):
                 # It has shown something of its history when it started.
                 last = max(-1 if last is None else last, int(record.history()[1]) - 1)
             steps.append(-1 if last is None else last)
-            layers = record.plan.pattern_layer(), record.plan.cycle_layer()
-            pattern, strong = (
-                total + (layer.loss if layer else NOTHING)
-                for total, layer in zip((pattern, strong), layers, strict=True)
-            )
+            losses = record.plan.losses
+            pattern, strong = pattern + losses["pattern"], strong + losses["strong"]
         fence = self.fact("fence")
         return Head(
             store=self.fact("id"),

@@ -30,13 +30,6 @@ SPLIT_DELTA = Fraction(1, 10**6)
 """The delta of the split Gaussian baseline where the plan has none."""
 
 
-def mechanism_names(plan: Plan) -> tuple[str, ...]:
-    """The names of the plan's mechanisms, one a layer."""
-    if plan.level == "strong":
-        return plan.mechanism, plan.cycle_mechanism
-    return (plan.mechanism,)
-
-
 def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | None) -> Row:
     """A plan's own mechanisms, for a group of n households.
 
@@ -63,7 +56,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         for name, days in SPANS
     }
     return Row(
-        name="+".join(mechanism_names(plan)),
+        name=plan.mechanisms_text,
         promise=_promise(plan),
         std=std,
         bias=bias.rms if bias.known else None,
@@ -274,7 +267,7 @@ def unspent_row(plan: Plan, n: int) -> Row:
         half = share * (plan.domain[1] - plan.domain[0]) / 2
         return _flat_row("eps_z = 0", half, plan, f"at most: {note}")
     if plan.statistic == "base-load":
-        level = sum(map(abs, plan.reference.profile)) / plan.grid.slots
+        level = float(plan.reference.level)
         return _flat_row("eps_z = 0", share * level * BASE_LOAD[0].error, plan, note)
     return _flat_row("eps_z = 0", share * _mismatch(plan), plan, note)
 

@@ -60,7 +60,7 @@ def informed(
     whole = None if open_data is None else _whole(open_data, plan)
     if plan.reference is None:
         plan = plan.with_(reference=_reference(plan, whole, level))
-    sizes = (shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape).group_sizes
+    sizes = plan.shape_of(shape).group_sizes
     plan = _with_body(plan, sizes, whole, free=free)
     return _with_bound(plan, sizes, whole)
 
@@ -137,7 +137,7 @@ def _variation_bound(plan: Plan, n: int, open_data: Panel) -> Ellipsoid:
 
 def _radii(plan: Plan) -> list[int]:
     assert plan.reference is not None
-    level = max(1.0, sum(map(abs, plan.reference.profile)) / plan.grid.slots)
+    level = max(1.0, float(plan.reference.level))
     return [max(1, round(times * level)) for times in RADII]
 
 

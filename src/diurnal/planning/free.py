@@ -91,8 +91,7 @@ def known_from(plan: Plan, sums: Integers, used: Integers, *, households: int) -
     free, days = plan.free, plan.basis.days
     assert plan.reference is not None
     public = np.array(plan.reference.profile, dtype=np.int64).reshape(days, -1)
-    level = Fraction(int(np.abs(public).sum()), public.size)
-    grain = max(1, round(Fraction(free.grain) * level))
+    grain = max(1, round(Fraction(free.grain) * plan.reference.level))
     low = _lowest(plan, Fraction(free.quantile), sums // households, used, grain)
     day = [Fraction(int(column), days) for column in public.sum(axis=0)]
     mean_low, mean_day = sum(low) / len(low), sum(day) / len(day)

@@ -30,7 +30,7 @@ from diurnal.promise.body import (
     body_from_json,
     counting_sensitivity,
 )
-from diurnal.promise.budget import Loss, check_delta
+from diurnal.promise.budget import NOTHING, Loss, check_delta
 from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
 from diurnal.promise.mechanisms import (
     SLOTS,
@@ -46,6 +46,7 @@ from diurnal.promise.mechanisms.prior import Prior
 from diurnal.promise.query import Mean, Query, query_from_json
 from diurnal.readings.grid import Grid
 from diurnal.readings.kernels import Statistic
+from diurnal.readings.panel import Panel, Shape
 
 VERSION = 1
 LATER = frozenset({"fill", "shrink", "free"})
@@ -167,6 +168,16 @@ class Plan:
         """W, where variations are clipped slot by slot."""
         return self.variation_bound if isinstance(self.variation_bound, int) else None
 
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The names of its mechanisms, one a layer."""
+        return (self.mechanism, self.cycle_mechanism) if self.level == "strong" else (self.mechanism,)
+
+    @property
+    def mechanisms_text(self) -> str:
+        """Its mechanisms in a word, as in predictions and on pages: `cube+laplace`."""
+        return "+".join(self.mechanisms)
+
     def pattern_layer(self, weight: int = 1, total: int = 1, known: Known | None = None) -> Mechanism | None:
         """The mechanism that hides profiles, for a group; None at level `cycle`.
 
@@ -240,6 +251,20 @@ class Plan:
                 hint="Take cycle_mechanism='basis' or 'blocks', or a number as variation_bound.",
             )
         return self._slot_layer(self.cycle_mechanism, self._variation_sensitivity(), weight, self.eps_w, None)
+
+    @cached_property
+    def losses(self) -> Mapping[str, Loss]:
+        """What it costs each of its households, by the cap of a `Budget` that counts it.
+
+        `pattern` is what the periodic component loses, `strong` what any one cycle does.
+        """
+        layers = {"pattern": self.pattern_layer(), "strong": self.cycle_layer()}
+        return {name: layer.loss if layer else NOTHING for name, layer in layers.items()}
+
+    def shape_of(self, homes: Shape | Panel) -> Shape:
+        """How large its groups are, among homes of which nothing else is used."""
+        instance(homes, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+        return homes.shape_by(self.groups) if isinstance(homes, Panel) else homes
 
     def guarantee(self) -> Guarantee:
         """What the plan promises, in words and numbers.

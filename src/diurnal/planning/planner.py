@@ -14,14 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from diurnal.errors import LimitError, PlanError
-from diurnal.exact import Number, instance, positive, text
-from diurnal.planning.accuracy import (
-    mechanism_names,
-    mechanism_row,
-    nothing_row,
-    split_rows,
-    unspent_row,
-)
+from diurnal.exact import Number, positive, text
+from diurnal.planning.accuracy import mechanism_row, nothing_row, split_rows, unspent_row
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
@@ -43,9 +37,9 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
             drop. Never the private panel.
     """
     check_open(open_data, shape)
-    shape = _shape(plan, shape)
+    shape = plan.shape_of(shape)
     n = min(shape.group_sizes)
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     shown = [pair for pair in _candidates(plan, open_data) if pair[0] in ("basis", pair[-1]) or pair == wanted]
     laplace = mechanism_row(_with(plan, *_first_pair(plan)), n, None, None)
     rows = [mechanism_row(_with(plan, *pair), n, open_data, laplace.std) for pair in shown]
@@ -66,10 +60,10 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
     reference for profiles, open data for the variations of a cycle.
     """
     check_open(open_data, shape)
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     if "auto" not in wanted:
         return plan
-    n = min(_shape(plan, shape).group_sizes)
+    n = min(plan.shape_of(shape).group_sizes)
     best: tuple[float, Plan] | None = None
     for pair in _candidates(plan, open_data):
         candidate = _with(plan, *pair)
@@ -147,7 +141,7 @@ def epsilon_for(
 
 def _error(plan: Plan, shape: Shape | Panel, open_data: Panel | None, level: Number | None) -> float:
     """A report's predicted error with what is left open chosen; infinite where no noise can be drawn."""
-    n = min(_shape(plan, shape).group_sizes)
+    n = min(plan.shape_of(shape).group_sizes)
     try:
         if open_data is not None or level is not None:
             plan = informed(plan, shape, open_data=open_data, level=level)
@@ -161,7 +155,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     """The plan in plain sentences that a privacy officer can sign, one after the other; see `numbered`."""
     chosen = choose(plan, shape, open_data=open_data)
     prediction = predict(chosen, shape, open_data=open_data)
-    row = prediction.row("+".join(mechanism_names(chosen)))
+    row = prediction.row(chosen.mechanisms_text)
     unit = chosen.query.unit(chosen.grid.unit)
     groups = f"for each group of {chosen.groups!r}" if chosen.groups else "for the whole roster"
     said = [
@@ -193,7 +187,7 @@ def _keeps(plan: Plan, candidate: Plan, wanted: Sequence[str], pair: Sequence[st
 
 
 def _first_pair(plan: Plan) -> tuple[str, ...]:
-    return ("laplace",) * len(mechanism_names(plan))
+    return ("laplace",) * len(plan.mechanisms)
 
 
 def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]]:
@@ -202,7 +196,7 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
     A biased one is among them where the user named it for that layer, or where its bias is known: for profiles
     from a reference or open data, for a cycle's variations from open data.
     """
-    wanted = mechanism_names(plan)
+    wanted = plan.mechanisms
     slot_names = [name for name, kind in SLOTS.items() if plan.delta is not None or not kind.needs_delta]
     if plan.level == "cycle":
         yield from ((name,) for name in slot_names)
@@ -215,12 +209,6 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
         for asked, bias_known in zip(wanted, known, strict=False)
     ]
     yield from itertools.product(*layers)
-
-
-def _shape(plan: Plan, shape: Shape | Panel) -> Shape:
-    """Sizes of the plan's groups, from a shape or from the panel itself."""
-    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
-    return shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
 
 
 def _with(plan: Plan, *names: str) -> Plan:

@@ -44,16 +44,20 @@ class Reference:
         object.__setattr__(self, "profile", tuple(body.reference))
         # Measured: Scottish homes' shape at Australian homes' level is off by 0.25 of it, and the Australian
         # mean moves by 0.26 of it around its own profile (docs/theory.md, 5.1).
-        quarter = Fraction(sum(map(abs, self.profile)), 4 * len(self.profile))
+        quarter = self.level / 4
         for name in ("spread", "mismatch"):
             value = getattr(self, name)
             exact = quarter if value is None else positive(value, name)
             object.__setattr__(self, name, exact)
 
+    @property
+    def level(self) -> Fraction:
+        """The mean size of a reading."""
+        return Fraction(sum(map(abs, self.profile)), len(self.profile))
+
     def at_level(self, level: Number) -> Reference:
         """The same shape for households whose mean reading is publicly known to be another."""
-        own = Fraction(sum(map(abs, self.profile)), len(self.profile))
-        times = positive(level, "level") / own if own else Fraction(1)
+        times = positive(level, "level") / self.level if self.level else Fraction(1)
         return Reference(
             profile=[round(times * value) for value in self.profile],
             spread=times * Fraction(self.spread or 0),

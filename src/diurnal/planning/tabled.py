@@ -158,7 +158,7 @@ def _radius(plan: Plan, times: float) -> int:
 
 def _level(plan: Plan) -> float:
     assert plan.reference is not None
-    return sum(map(abs, plan.reference.profile)) / plan.grid.slots
+    return float(plan.reference.level)
 
 
 def _days(plan: Plan) -> int:

@@ -9,7 +9,6 @@ from diurnal.check.verdict import Verdict
 from diurnal.errors import InputError, PlanError
 from diurnal.exact import instance
 from diurnal.picture import Pictured
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
 from diurnal.planning.prediction import short
@@ -83,14 +82,13 @@ def trade(plan: Plan, verdict: Verdict, shape: Shape | Panel, *, open_data: Pane
     """
     instance(plan, Plan, "plan", hint="Make one with Plan(...).")
     instance(verdict, Verdict, "verdict", hint="Make one with dn.check(panel).")
-    instance(shape, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+    sizes = plan.shape_of(shape)
     ours, theirs = (replace(grid, slots=1) for grid in (plan.grid, verdict.correlations.grid))
     if ours != theirs:
         raise PlanError(
             "The plan's steps are other ones than those the verdict looked at.",
             hint="Make the plan with grid=panel.grid.",
         )
-    sizes = shape.shape_by(plan.groups) if isinstance(shape, Panel) else shape
     rows = tuple(_trade(plan, period, sizes, open_data) for period in verdict.periods)
     return Trades(plan=plan, n_households=min(sizes.group_sizes), rows=rows)
 
@@ -101,7 +99,7 @@ def _trade(plan: Plan, period: Candidate, shape: Shape, open_data: Panel | None)
         there = None if open_data is None else open_data.with_period(period.slots)
         size = replace(shape, grid=changed.grid, n_cycles=max(1, shape.n_cycles * plan.grid.slots // period.slots))
         chosen = choose(changed, size, open_data=there)
-        row = predict(chosen, size, open_data=there).row("+".join(mechanism_names(chosen)))
+        row = predict(chosen, size, open_data=there).row(chosen.mechanisms_text)
     except InputError as error:
         return Trade(period=period, mechanism=None, error=None, note=error.message)
     return Trade(period=period, mechanism=row.name, error=row.errors.step)

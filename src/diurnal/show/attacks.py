@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.show.charts import INK, MARK, SCALE, SOFT, _hang, _new, _styled
-from diurnal.show.rivals import _apart, _leader
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, apart, hang, leader, new_figure, styled
 from diurnal.study.audit.attacks import Attack, Outcome
 
 if TYPE_CHECKING:
@@ -37,18 +36,18 @@ QUESTIONS = {
 """What the height of a curve is, in words."""
 
 
-@_styled
+@styled
 def chart(attack: Attack) -> Figure:
     """What was learned from each release: along the size of the group if there are several, else a point each."""
     if attack.outcomes[0].households is not None:
-        figure, axis = _new(attack, 7.6, 4.8)
+        figure, axis = new_figure(attack, 7.6, 4.8)
         _curves(axis, attack)
     elif attack.shapes:
-        figure, (axis, day) = _new(attack, 10.4, 1.9 + 0.36 * max(6, len(attack.outcomes)), 1, 2)
+        figure, (axis, day) = new_figure(attack, 10.4, 1.9 + 0.36 * max(6, len(attack.outcomes)), 1, 2)
         _points(axis, attack)
         _day(day, attack)
     else:
-        figure, axis = _new(attack, 7.6, 1.9 + 0.36 * len(attack.outcomes))
+        figure, axis = new_figure(attack, 7.6, 1.9 + 0.36 * len(attack.outcomes))
         _points(axis, attack)
     figure.suptitle(attack.asks, fontsize=11, fontweight="bold", x=0.01, ha="left", color=INK)
     return figure
@@ -158,9 +157,9 @@ def _ends_of_lines(axis: Axes, ends: dict[str, tuple[float, str]]) -> None:
     low, high = axis.get_ylim()
     order = sorted(ends, key=lambda name: ends[name][0])
     at = [(ends[name][0] - low) / (high - low) for name in order]
-    for name, end, place in zip(order, at, _apart(at, GAP), strict=True):
+    for name, end, place in zip(order, at, apart(at, GAP), strict=True):
         colour = ends[name][1]
-        _leader(axis, end, place, colour)
+        leader(axis, end, place, colour)
         axis.annotate(
             name,
             (1.07, place),
@@ -200,4 +199,4 @@ def _to_scale(day: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return (day - day.min()) * (height / spread) if spread > 1e-6 else np.full(len(day), height / 2)
 
 
-_hang(Attack, chart)
+hang(Attack, chart)

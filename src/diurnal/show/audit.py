@@ -17,8 +17,8 @@ from diurnal import __version__
 from diurnal.exact import text
 from diurnal.private import Private
 from diurnal.show import document
-from diurnal.show.charts import INK, MARK, SCALE, SOFT, _hang, _new, _styled
 from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, hang, new_figure, styled
 from diurnal.study.audit.attacks import Attack
 from diurnal.study.audit.audit import CYCLES, TRIES, Audit, number
 from diurnal.study.audit.corollary import Waiting
@@ -266,10 +266,10 @@ def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-@_styled
+@styled
 def bounds(audit: Audit) -> Figure:
     """Three bars a change: what is promised, the worst in closed form, and what was measured at least."""
-    figure, axis = _new(audit, 7.6, 0.9 + 0.95 * len(audit.exact))
+    figure, axis = new_figure(audit, 7.6, 0.9 + 0.95 * len(audit.exact))
     rows = [
         (WHAT[each.change], (each.promised, each.worst, audit.sharpest(each.change).found)) for each in audit.exact
     ]
@@ -309,10 +309,10 @@ def _bars(axis: Axes, top: int, words: str, values: tuple[float, float, float], 
         )
 
 
-@_styled
+@styled
 def growing(found: Waiting) -> Figure:
     """What a first cycle costs at least, the longer an attacker waits: as printed, and repaired."""
-    figure, axis = _new(found, 7.2, 3.4)
+    figure, axis = new_figure(found, 7.2, 3.4)
     axis.axhline(found.epsilon, color=INK, linewidth=0.9, linestyle="--")
     axis.annotate(
         "what is claimed", (found.cycles[0], found.epsilon), (0, 4), textcoords="offset points", fontsize=9
@@ -334,5 +334,5 @@ def growing(found: Waiting) -> Figure:
     return figure
 
 
-_hang(Audit, bounds)
-_hang(Waiting, growing)
+hang(Audit, bounds)
+hang(Waiting, growing)

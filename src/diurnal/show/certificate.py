@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from diurnal.exact import text
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import explain, predict
 from diurnal.planning.prediction import Row, short
@@ -24,7 +23,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         open_data: *Public* readings of other households, as for `predict`.
     """
     prediction = predict(plan, shape, open_data=open_data)
-    own = "+".join(mechanism_names(plan))
+    own = plan.mechanisms_text
     sentences = explain(plan, shape, open_data=open_data)
     return "\n".join(
         [

@@ -1,106 +1,29 @@
-"""Charts: results as figures, in matplotlib (the extra `charts`).
-
-Colours run from dark to light through grey at zero, so that a print in grey tells the same; nothing is told by
-colour alone. A chart of private results says so in its corner.
-"""
+"""Charts: verdicts, what periods leave and cost, and drift, as figures (the extra `charts`)."""
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal import picture
-from diurnal.check.correlation import Correlations
+from diurnal.check.correlation import Correlations, worth_showing
 from diurnal.check.drift import Drift
 from diurnal.check.periods import Candidate, in_words
 from diurnal.check.verdict import Verdict
-from diurnal.errors import InputError
 from diurnal.planning.prediction import short
 from diurnal.planning.trade import Trades
-from diurnal.private import Private
 from diurnal.readings.grid import Grid
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, beside, hang, new_figure, nothing, styled, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Result = TypeVar("Result")
-
-INK, SOFT, MARK = "#1d2733", "#8793a0", "#b3541e"
-"""Text and lines; grids; what to look at."""
-
-SCALE = ("#0b1d4f", "#2f5d9b", "#8d8d8d", "#e0a458", "#fff6d6")
-"""From -1 over 0 to 1: dark blue, grey, pale yellow. Lightness grows all the way."""
-
-STYLE = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.edgecolor": SOFT,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "legend.frameon": False,
-    "svg.hashsalt": "diurnal",
-}
-
-
-def _style() -> AbstractContextManager[Any]:
-    """The house's style, or what is missing for it."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise InputError("Charts need matplotlib.", hint="pip install 'diurnal[charts]'") from None
-    return mpl.rc_context(STYLE)
-
-
-def _styled(paint: Callable[[Result], Figure]) -> Callable[[Result], Figure]:
-    """Draw in the house's style."""
-
-    @wraps(paint)
-    def styled(result: Result) -> Figure:
-        with _style():
-            return paint(result)
-
-    return styled
-
-
-def _new(result: object, width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
-    """An empty figure with its axes; marked if what it shows is private."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    if isinstance(result, Private):
-        figure.supxlabel("private: for the custodian's eyes", x=0.005, ha="left", fontsize=7, color=MARK)
-    return figure, figure.subplots(rows, columns)
-
 
 def _since(grid: Grid, first_step: int) -> str:
     return f"cycle (0 is {grid.wall(first_step).date()})"
-
-
-def _plain(value: float, _: float) -> str:
-    """A tick without powers of ten."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
-
-
-def _whole_numbers() -> Any:
-    """Ticks at whole cycles."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(integer=True)
 
 
 def _lag_name(found: Correlations) -> str:
@@ -108,10 +31,10 @@ def _lag_name(found: Correlations) -> str:
     return f"cycles apart (a cycle is {cycle})"
 
 
-@_styled
+@styled
 def sheet(verdict: Verdict) -> Figure:
     """All charts of a verdict on one sheet."""
-    figure, axes = _new(verdict, 11, 9, 2, 2)
+    figure, axes = new_figure(verdict, 11, 9, 2, 2)
     grid = verdict.correlations.grid
     figure.suptitle(
         f"Period of {in_words(grid.slots, grid.minutes)}: what cycles have in common is {verdict.words}.",
@@ -127,28 +50,31 @@ def sheet(verdict: Verdict) -> Figure:
 
 def _heatmap(axis: Axes, verdict: Verdict) -> None:
     """The correlation of every two cycles."""
+    put_heatmap(axis, verdict.correlations)
+
+
+def put_heatmap(axis: Axes, found: Correlations) -> None:
+    """Draw the correlation of every two cycles onto axes."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    found = verdict.correlations
     cycles = found.cycles.numbers
     # Cycles that do not count are blank rows and columns, so that the axes stay in time.
     whole = np.full((int(cycles[-1]) + 1,) * 2, np.nan)
     whole[np.ix_(cycles, cycles)] = found.matrix
     np.fill_diagonal(whole, np.nan)
-    reach = float(np.ceil(found.largest * 10) / 10) or 0.1
     image = axis.imshow(
         whole,
         cmap=LinearSegmentedColormap.from_list("diurnal", SCALE),
-        vmin=-reach,
-        vmax=reach,
+        vmin=-found.reach,
+        vmax=found.reach,
         interpolation="nearest",
         rasterized=True,
     )
     axis.set_title("Correlation of every two cycles")
     axis.set_xlabel(_since(found.grid, found.first_step))
     axis.set_ylabel("cycle")
-    axis.xaxis.set_major_locator(_whole_numbers())
-    axis.yaxis.set_major_locator(_whole_numbers())
+    axis.xaxis.set_major_locator(whole_numbers())
+    axis.yaxis.set_major_locator(whole_numbers())
     bar = axis.figure.colorbar(image, ax=axis, shrink=0.85)
     bar.set_label("correlation c (diagonal left blank)")
     bar.outline.set_visible(False)
@@ -163,26 +89,19 @@ def _histogram(axis: Axes, verdict: Verdict) -> None:
     axis.axvline(found.median, color=INK, linewidth=1)
     axis.set_xlim(0, min(1.0, max(limit.largest, found.largest) * 1.4))
     # At two heights, so that they never meet.
-    _beside(axis, f" small: all below {limit.largest:g}", limit.largest, 0.98, MARK)
-    _beside(axis, f" median {found.median:.3f}", found.median, 0.92, INK)
+    beside(axis, f" small: all below {limit.largest:g}", limit.largest, 0.98, MARK)
+    beside(axis, f" median {found.median:.3f}", found.median, 0.92, INK)
     axis.set_ylim(0, 1.2 * percent.max())
     axis.set_title(f"Size of {len(found.pairs):,} correlations, largest {found.largest:.3f}")
     axis.set_xlabel("size of the correlation |c|")
     axis.set_ylabel("pairs of cycles (%)")
 
 
-def _beside(axis: Axes, words: str, at: float, height: float, colour: str) -> None:
-    """Words beside a vertical line: to its left where there is no room to its right."""
-    side, pad = ("right", f"{words.strip()} ") if at > 0.7 * axis.get_xlim()[1] else ("left", words)
-    axis.annotate(pad, (at, height), xycoords=("data", "axes fraction"), va="top", ha=side, color=colour)
-
-
 def _lags(axis: Axes, verdict: Verdict) -> None:
     """The mean correlation of cycles so far apart."""
     found = verdict.correlations
     apart, means = found.by_lag()
-    # The furthest lags have a few pairs each, and say little.
-    shown = apart <= max(10, int(apart[-1] * 0.9))
+    shown = worth_showing(apart)
     axis.axhline(0, color=SOFT, linewidth=0.8)
     axis.plot(apart[shown], means[shown], color=INK, linewidth=1.1 if len(apart) < 400 else 0.5)
     lag = verdict.rhythm
@@ -202,7 +121,7 @@ def _periods(axis: Axes, verdict: Verdict) -> None:
     tested = [each for each in verdict.periods if each.largest is not None and each.median is not None]
     axis.set_title("What each period leaves")
     if not tested:
-        _nothing(axis, "no period is testable")
+        nothing(axis, "no period is testable")
         return
     _bars(axis, tested)
     limit = verdict.thresholds.largest
@@ -223,22 +142,16 @@ def _bars(axis: Axes, periods: Sequence[Candidate]) -> None:
     axis.figure.legend(*axis.get_legend_handles_labels(), loc="outside lower right", ncols=2)
 
 
-def _nothing(axis: Axes, words: str) -> None:
-    """Empty axes that say why."""
-    axis.set_axis_off()
-    axis.text(0.5, 0.5, words, ha="center", va="center", color=SOFT, transform=axis.transAxes)
-
-
 def _alone(draw: Callable[[Axes, Verdict], None], height: float) -> Callable[[Verdict], Figure]:
     """One of a verdict's charts by itself."""
 
     def paint(verdict: Verdict) -> Figure:
-        figure, axis = _new(verdict, 6.4, height)
+        figure, axis = new_figure(verdict, 6.4, height)
         draw(axis, verdict)
         return figure
 
     paint.__name__, paint.__doc__ = draw.__name__.lstrip("_"), draw.__doc__
-    return _styled(paint)
+    return styled(paint)
 
 
 heatmap = _alone(_heatmap, 5.6)
@@ -247,17 +160,17 @@ lags = _alone(_lags, 3.8)
 periods = _alone(_periods, 3.8)
 
 
-@_styled
+@styled
 def trade(trades: Trades) -> Figure:
     """What each period leaves, beside what it costs."""
     points = [row for row in trades.rows if row.error is not None and row.period.largest is not None]
-    figure, (left, right) = _new(trades, 8.4, 2.2 + 0.55 * len(points), 1, 2)
+    figure, (left, right) = new_figure(trades, 8.4, 2.2 + 0.55 * len(points), 1, 2)
     unit = trades.plan.query.unit(trades.plan.grid.unit)
     left.set_title("What each period leaves")
     right.set_title("What it costs")
     if not points:
         for axis in (left, right):
-            _nothing(axis, "no period is testable and fits the plan")
+            nothing(axis, "no period is testable and fits the plan")
         return figure
     _bars(left, [row.period for row in points])
     left.set_xlim(0, 1.25 * max(row.period.largest or 0 for row in points))
@@ -272,14 +185,14 @@ def trade(trades: Trades) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def drift(found: Drift) -> Figure:
     """How far the pattern has moved, window after window."""
-    figure, axis = _new(found, 7.2, 3.8)
+    figure, axis = new_figure(found, 7.2, 3.8)
     title = f"{found.group}: how far the last {found.window} cycles lie from {found.against}"
     axis.set_title(textwrap.fill(title, 80))
     if not found.cycles:
-        _nothing(axis, f"no window of {found.window} cycles yet")
+        nothing(axis, f"no window of {found.window} cycles yet")
         return figure
     scale = 1.0 if found.level is None else 100 / found.level
     cycles, moves, alarms = (
@@ -297,28 +210,12 @@ def drift(found: Drift) -> Figure:
     if axis.get_legend_handles_labels()[0]:
         axis.legend(loc="upper right", ncols=2)
     axis.set_ylim(0, 1.3 * top or 1)
-    axis.xaxis.set_major_locator(_whole_numbers())
+    axis.xaxis.set_major_locator(whole_numbers())
     axis.set_xlabel(_since(found.grid, 0))
     axis.set_ylabel(f"move ({found.unit})" if found.level is None else "move (% of the level)")
     return figure
 
 
-def _painter(paint: Callable[[Any], Figure]) -> picture.Painter:
-    """A chart as a picture: without date or random names, so that the same result is the same file."""
-
-    def painted(result: Any, form: str) -> bytes:
-        figure, target = paint(result), io.BytesIO()
-        with _style():
-            figure.savefig(target, format=form, metadata={"Date": None} if form == "svg" else None)
-        return target.getvalue()
-
-    return painted
-
-
-def _hang(kind: type, *charts: Callable[[Any], Figure]) -> None:
-    picture.hang(kind, {chart.__name__: _painter(chart) for chart in charts})
-
-
-_hang(Verdict, sheet, heatmap, histogram, lags, periods)
-_hang(Trades, trade)
-_hang(Drift, drift)
+hang(Verdict, sheet, heatmap, histogram, lags, periods)
+hang(Trades, trade)
+hang(Drift, drift)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import InputError
-from diurnal.show.charts import _style
+from diurnal.show.drawing import style
 from diurnal.show.files import write_whole
 
 STYLE = """
@@ -96,7 +96,7 @@ def ready(folder: Path) -> None:
     Raises:
         InputError: There is no matplotlib, or no such folder can be made or written into.
     """
-    _style()
+    style()
     for name in (".", "figures"):
         place = folder / name
         # What is there already, of it or above it, decides.

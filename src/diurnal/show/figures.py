@@ -7,15 +7,15 @@ custodian's eyes, and say so at the foot.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diurnal.check.correlation import Correlations
 from diurnal.readings.data import Floats
 from diurnal.readings.grid import Grid
-from diurnal.show.charts import INK, MARK, SCALE, SOFT, _beside, _hang, _heatmap, _new, _plain, _styled
+from diurnal.show.charts import put_heatmap
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, beside, hang, new_figure, plain, styled
 from diurnal.study.reproduction.accuracy import MECHANISMS, Ranges, gain
 from diurnal.study.reproduction.hypotheses import FOLD
 from diurnal.study.reproduction.results import EPSILON, Reproduction
@@ -43,7 +43,7 @@ def _paper(
     study: Reproduction | None, width: float, height: float, rows: int = 1, columns: int = 1
 ) -> tuple[Figure, Any]:
     """A figure and its axes, with what it shows at its foot."""
-    figure, axes = _new(None, width, height, rows, columns)
+    figure, axes = new_figure(None, width, height, rows, columns)
     figure.set_dpi(DPI)
     if study is not None and study.said.name != "town":
         words = "computed on the readings themselves: where these are not open, for the custodian's eyes"
@@ -51,7 +51,7 @@ def _paper(
     return figure, axes
 
 
-@_styled
+@styled
 def figure_one(study: Reproduction) -> Figure:
     """An almost periodic series, as in the paper's Figure 1: made up, the same for every data set."""
     figure, (top, bottom) = _paper(None, 7.2, 4.0, 2, 1)
@@ -74,20 +74,19 @@ def figure_one(study: Reproduction) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def heatmaps(study: Reproduction) -> Figure:
     """The correlation of every two days, and of every two weeks."""
     figure, axes = _paper(study, 9.6, 4.4, 1, 2)
     for axis, found, name in _both(study, axes):
-        # The house's own heatmap, which asks a verdict for nothing but its coefficients.
-        _heatmap(axis, cast(Any, SimpleNamespace(correlations=found)))
+        put_heatmap(axis, found)
         axis.set_title(f"Correlation of every two {name}s")
         axis.set_xlabel(f"{name} (0 begins on {_date(found.grid, found.first_step)})")
         axis.set_ylabel(name)
     return figure
 
 
-@_styled
+@styled
 def histograms(study: Reproduction) -> Figure:
     """How large the correlations are, with the paper's figures as dashed lines."""
     figure, axes = _paper(study, 9.6, 3.6, 1, 2)
@@ -116,7 +115,7 @@ def _sizes(axis: Axes, found: Correlations, bound: float | None, median: float |
     axis.set_ylim(0, 1.3 * percent.max())
     axis.axvline(found.median, ymax=0.80, color=INK, linewidth=1.2)
     axis.plot(found.largest, 0, marker="v", color=INK, markersize=6, clip_on=False, zorder=5)
-    _beside(axis, f" median {found.median:.4f}", found.median, 0.80, INK)
+    beside(axis, f" median {found.median:.4f}", found.median, 0.80, INK)
     axis.annotate(
         f"largest {found.largest:.4f}",
         (found.largest, 0.02),
@@ -127,15 +126,15 @@ def _sizes(axis: Axes, found: Correlations, bound: float | None, median: float |
     )
     if median is not None:
         axis.axvline(median, ymax=0.90, color=MARK, linewidth=1, linestyle="--")
-        _beside(axis, f" paper: median {median:.4f}", median, 0.90, MARK)
+        beside(axis, f" paper: median {median:.4f}", median, 0.90, MARK)
     if bound is not None:
         axis.axvline(bound, color=MARK, linewidth=1, linestyle="--")
-        _beside(axis, f" paper: all below {bound:g}", bound, 1.0, MARK)
+        beside(axis, f" paper: all below {bound:g}", bound, 1.0, MARK)
     axis.set_xlabel("size of the correlation |c|")
     axis.set_ylabel("pairs (%)")
 
 
-@_styled
+@styled
 def report(study: Reproduction) -> Figure:
     """The report of Theorem 1 at epsilon = 5 against the truth: the range of every day, and the first week."""
     figure, (top, bottom) = _paper(study, 9.6, 5.4, 2, 1)
@@ -166,7 +165,7 @@ def _bands(axis: Axes, truth: Floats, reported: Floats) -> None:
     axis.set_xlim(0, len(truth) - 1)
 
 
-@_styled
+@styled
 def errors(study: Reproduction) -> Figure:
     """Relative error against epsilon, for each mechanism: closed forms as lines, draws as points."""
     figure, axis = _paper(None, 7.2, 5.0)
@@ -194,14 +193,14 @@ def errors(study: Reproduction) -> Figure:
     axis.set_xlim(0.1, 10)
     axis.grid(which="major", color=SOFT, linewidth=0.25)
     axis.xaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_major_formatter(_plain)
+    axis.yaxis.set_major_formatter(plain)
     axis.set_xlabel("epsilon")
     axis.set_ylabel("relative error: root mean square over the peak")
     axis.set_title("Relative error (lines: closed form; points: draws of the printed mechanism)")
     return figure
 
 
-@_styled
+@styled
 def gains(study: Reproduction) -> Figure:
     """How many times less error than the split budget, against the number of days."""
     figure, axis = _paper(None, 7.2, 4.6)
@@ -223,7 +222,7 @@ def gains(study: Reproduction) -> Figure:
     axis.set_xlim(1, 1100)
     axis.set_ylim(0.3, 4000)
     for side in (axis.xaxis, axis.yaxis):
-        side.set_major_formatter(_plain)
+        side.set_major_formatter(plain)
     axis.legend(loc="lower right", fontsize=8, frameon=True, facecolor="white", edgecolor="none", framealpha=1)
     axis.set_xlabel("days reported, K")
     axis.set_ylabel("gain over the split budget")
@@ -236,4 +235,4 @@ FIGURES: dict[str, Callable[[Reproduction], Figure]] = {
 }
 """The figures, by name, in the order of the page."""
 
-_hang(Reproduction, *FIGURES.values())
+hang(Reproduction, *FIGURES.values())

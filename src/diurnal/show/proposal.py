@@ -10,7 +10,6 @@ from typing import Any
 
 from diurnal.errors import PlanError
 from diurnal.exact import text
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import best_split, choose, epsilon_for, explain, predict
@@ -143,7 +142,7 @@ def propose(
     return Proposal(
         plan=chosen,
         prediction=prediction,
-        own=prediction.row("+".join(mechanism_names(chosen))),
+        own=prediction.row(chosen.mechanisms_text),
         sentences=tuple(explain(chosen, homes, open_data=open_data)),
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.show.charts import INK, MARK, SCALE, SOFT, _hang, _new, _plain, _styled
+from diurnal.show.drawing import INK, LEADER, MARK, SCALE, SOFT, apart, hang, leader, new_figure, plain, styled
 from diurnal.study.baselines import OURS as MADE_HERE
 from diurnal.study.compare import Comparison
 from diurnal.study.curves import Curve, Curves
@@ -67,15 +67,14 @@ STYLES: tuple[tuple[str, str, str], ...] = (
 GAP = 0.062
 """How far apart names at line ends are, of the panel's height."""
 
-LEADER = 0.05
-"""How far off names are where lines lead to them, of the panel's width."""
 
-
-@_styled
+@styled
 def overview(comparison: Comparison) -> Figure:
     """Everybody's relative error, those with one promise together."""
     scores = comparison.scores
-    figure, axis = _new(comparison, 8.6, 1.0 + 0.24 * (len(scores) + len({s.promise.protects for s in scores})))
+    figure, axis = new_figure(
+        comparison, 8.6, 1.0 + 0.24 * (len(scores) + len({s.promise.protects for s in scores}))
+    )
     row, rows, names, before = 0.0, [], [], None
     for each in scores:
         if each.promise.protects != before:
@@ -121,7 +120,7 @@ def overview(comparison: Comparison) -> Figure:
     axis.set_yticks(rows, names)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_formatter(_plain)
+    axis.xaxis.set_major_formatter(plain)
     axis.set_xlabel("relative error: root mean square over the largest true mean (squares: ours)")
     axis.set_title(
         f"{comparison.n_households} households, {comparison.horizon}, epsilon {float(comparison.epsilon):g}"
@@ -138,7 +137,7 @@ def _along(axis_name: str) -> Callable[[Curves], Figure]:
 
     def chart(curves: Curves) -> Figure:
         curve = curves.curve(axis_name)
-        figure, axes = _new(curves, 11, 12, 3, 2)
+        figure, axes = new_figure(curves, 11, 12, 3, 2)
         for axis, (title, protects) in zip(axes.flat, PANELS, strict=False):
             _panel(axis, curve, [name for name in curve.errors if curves.promises[name].protects in protects])
             axis.set_title(title)
@@ -149,7 +148,7 @@ def _along(axis_name: str) -> Callable[[Curves], Figure]:
         return figure
 
     chart.__name__ = axis_name
-    return _styled(chart)
+    return styled(chart)
 
 
 def _panel(axis: Axes, curve: Curve, names: Sequence[str]) -> None:
@@ -184,7 +183,7 @@ def _ticks(axis: Axes) -> None:
 
     low, high = axis.get_ylim()
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 1e3 else (1.0, 2.0, 5.0)))
-    axis.yaxis.set_major_formatter(_plain)
+    axis.yaxis.set_major_formatter(plain)
 
 
 def _names(axis: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
@@ -192,12 +191,12 @@ def _names(axis: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
     low, high = np.log(axis.get_ylim())
     order = sorted(ends, key=lambda name: ends[name][0])
     at = [float((np.log(ends[name][0]) - low) / (high - low)) for name in order]
-    places = _apart(at, GAP)
+    places = apart(at, GAP)
     led = any(abs(place - end) > GAP for place, end in zip(places, at, strict=True))
     for name, end, place in zip(order, at, places, strict=True):
         weight = "bold" if name == OURS else "normal"
         if led:
-            _leader(axis, end, place, ends[name][1])
+            leader(axis, end, place, ends[name][1])
         axis.annotate(
             name,
             (1.02 + LEADER if led else 1.02, place),
@@ -210,38 +209,11 @@ def _names(axis: Axes, ends: Mapping[str, tuple[float, str]]) -> None:
         )
 
 
-def _leader(axis: Axes, end: float, place: float, colour: str) -> None:
-    """A thin line from a line's end to its name, in parts of the panel."""
-    axis.plot(
-        (1.005, 1.012 + LEADER),
-        (end, place),
-        transform=axis.transAxes,
-        color=colour,
-        linewidth=0.5,
-        clip_on=False,
-        scalex=False,
-        scaley=False,
-    )
-
-
-def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Rising places, each at least a gap above the one before, moved as little as that takes."""
-    moved = list(places)
-    for _ in range(50):
-        for i in range(1, len(moved)):
-            short = gap - (moved[i] - moved[i - 1])
-            if short > 1e-9:
-                moved[i - 1] -= short / 2
-                moved[i] += short / 2
-    # None below the panel, where the axis has its own words.
-    return [max(place, i * gap) for i, place in enumerate(moved)]
-
-
 CHARTS: dict[str, Callable[[Any], Figure]] = {
     "overview": overview,
     **{axis: _along(axis) for axis in LABELS},
 }
 """The charts of a page, by name."""
 
-_hang(Comparison, overview)
-_hang(Curves, *(CHARTS[axis] for axis in LABELS))
+hang(Comparison, overview)
+hang(Curves, *(CHARTS[axis] for axis in LABELS))

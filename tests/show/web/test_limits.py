@@ -177,9 +177,9 @@ def test_a_page_is_made_once_for_all_who_ask(asked, city, monkeypatch):
     stream = service.hub.streams()[0]
 
     async def twenty():
-        from diurnal.show.web.pages import Asked
+        from diurnal.show.web.pages import PageAsked
 
-        about = Asked(stream=stream.key, start=24, stop=30, limit=9, group=None, form="csv", packed=False)
+        about = PageAsked(stream=stream.key, start=24, stop=30, limit=9, group=None, form="csv", packed=False)
         found = await asyncio.gather(*(service.page(about, stream, 0) for _ in range(20)))
         return {page.tag for page in found}
 

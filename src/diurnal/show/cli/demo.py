@@ -16,7 +16,6 @@ from diurnal.check.verdict import check as checked
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
@@ -128,7 +127,7 @@ def _planned(screen: Screen, town: Panel, elsewhere: Panel, level: str) -> tuple
     prediction = predict(chosen, town, open_data=elsewhere)
     if level == "strong":
         screen.heading("3. Plan: the error of every mechanism, and of nothing at all, before anything is spent")
-        own = prediction.row("+".join(mechanism_names(chosen)))
+        own = prediction.row(chosen.mechanisms_text)
         screen.table(prediction_table(prediction, own, wide=screen.wide))
     return chosen, prediction
 

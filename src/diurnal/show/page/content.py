@@ -17,7 +17,6 @@ from diurnal.curator.records import runs
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import instance
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict
 from diurnal.planning.prediction import SPANS, Row, short
@@ -160,7 +159,7 @@ def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
         [f"reported {facts.cycle}s", f"{len({facts.grid.cycle(step) for step in steps}):,}"],
         ["rows", f"{len(facts.rows):,}"],
         [f"noise of a row (std, {facts.unit})", low if low == high else f"{low} to {high}"],
-        ["mechanism", "+".join(mechanism_names(plan))],
+        ["mechanism", plan.mechanisms_text],
     ]
 
 
@@ -183,7 +182,7 @@ def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:
     plan = facts.plan
     cycles = len({plan.grid.cycle(step) for step in facts.steps})
     shape = Shape(group_sizes=facts.sizes, grid=plan.grid, n_cycles=max(1, cycles))
-    found, own = predict(plan, shape, open_data=open_data), "+".join(mechanism_names(plan))
+    found, own = predict(plan, shape, open_data=open_data), plan.mechanisms_text
     beside = {"nothing at all": "beside", "eps_z = 0": "beside"}
     split = {row.name: "split" for row in found.split}
     kinds = {**beside, **split, own: "own"}

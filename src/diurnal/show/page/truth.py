@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations
+from diurnal.check.correlation import Correlations, worth_showing
 from diurnal.check.periods import in_words
 from diurnal.check.verdict import Verdict
 from diurnal.curator.records import StreamRecord
@@ -23,7 +23,7 @@ from diurnal.private import PrivateDict, private
 from diurnal.promise.query import CountingQuery
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.panel import Panel
-from diurnal.show.charts import SCALE
+from diurnal.show.drawing import SCALE
 from diurnal.show.page.content import Facts
 from diurnal.show.page.words import day
 
@@ -58,26 +58,26 @@ def true_values(facts: Facts, record: StreamRecord, truth: Panel) -> Floats:
     steps, cells = np.array(facts.steps, dtype=np.int64), len(facts.plan.query.series)
     if not len(steps):
         return np.zeros((0, 0))
-    roster = record.roster()
+    homes = record.profiles()
     sums = np.zeros((cells, len(facts.names), len(steps)), dtype=np.int64)
     seen = np.zeros(sums.shape[1:], dtype=np.int64)
     there = _cut(facts, truth)
     inside = np.flatnonzero(np.isin(steps, np.array(there.steps)))
     for block in there.blocks():
         places = np.array([record.places.get(name, -1) for name in block.households])
-        group = np.where(places < 0, 0, roster.group[places])
+        group = np.where(places < 0, 0, homes.group[places])
         for number in range(len(facts.names)):
             mine = np.flatnonzero(group == number + 1)
             part = block.columns(mine)
             rows = steps[inside] - block.first_step
-            weights = roster.weight[places[mine]]
+            weights = homes.weight[places[mine]]
             sums[:, number, inside] += _sums(facts, part.readings[rows], part.present[rows], weights)
             seen[number, inside] += np.count_nonzero(part.present[rows], axis=1)
     if not seen.any():
         raise ReadingsError(
             "The truth has no reading of the roster at a released step.", hint="Give the panel that was reported."
         )
-    return _scaled(facts, sums, seen, np.bincount(roster.group, minlength=len(facts.names) + 1)[1:])
+    return _scaled(facts, sums, seen, np.bincount(homes.group, minlength=len(facts.names) + 1)[1:])
 
 
 def _sums(facts: Facts, readings: Integers, present: Marks, weights: Integers) -> Integers:
@@ -157,8 +157,7 @@ def _check(verdict: Verdict) -> dict[str, Any]:
     found, limit = verdict.correlations, verdict.thresholds
     edges, percent = found.histogram(50)
     lags, means = found.by_lag()
-    # The furthest lags have a few pairs each, and say little.
-    shown = lags <= max(10, int(lags[-1] * 0.9))
+    shown = worth_showing(lags)
     return {
         "words": verdict.words,
         "period": in_words(found.grid.slots, found.grid.minutes),
@@ -181,7 +180,6 @@ def _heat(found: Correlations) -> dict[str, Any]:
     cycles = found.cycles.numbers
     size = int(cycles[-1]) + 1
     each = -(-size // MOST)
-    reach = float(np.ceil(found.largest * 10) / 10) or 0.1
     cells = -(-size // each)
     matrix = found.matrix.copy()
     np.fill_diagonal(matrix, 0)
@@ -189,12 +187,12 @@ def _heat(found: Correlations) -> dict[str, Any]:
     total, count = np.zeros((cells, cells)), np.zeros((cells, cells))
     np.add.at(total, np.ix_(place, place), matrix)
     np.add.at(count, np.ix_(place, place), 1 - np.eye(len(cycles)))
-    level = np.rint(127 * total / np.maximum(count, 1) / reach)
+    level = np.rint(127 * total / np.maximum(count, 1) / found.reach)
     coded = np.where(count > 0, level, BLANK).astype(np.int8)
     return {
         "size": cells,
         "each": each,
-        "reach": reach,
+        "reach": found.reach,
         "scale": list(SCALE),
         "cells": base64.b64encode(coded.tobytes()).decode(),
     }

@@ -33,7 +33,7 @@ LEAST = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PageAsked:
     """What is asked for: all that decides the bytes of a page."""
 
     stream: str
@@ -73,11 +73,11 @@ class Pages:
         self._reader = reader
         self._kept: Kept[Page] = Kept(size, lambda page: len(page.body))
 
-    def kept(self, asked: Asked, number: int) -> Page | None:
+    def kept(self, asked: PageAsked, number: int) -> Page | None:
         """A page that was made before: one that never changes, or that was made since the last event."""
         return self._kept.get((asked, 0)) or self._kept.get((asked, number))
 
-    def made(self, asked: Asked, stream: Published, number: int) -> Page:
+    def made(self, asked: PageAsked, stream: Published, number: int) -> Page:
         """A page, made now.
 
         Args:
@@ -103,7 +103,7 @@ class Pages:
         return self._kept.total()
 
 
-def _steps(asked: Asked, stream: Published) -> tuple[range, int | None]:
+def _steps(asked: PageAsked, stream: Published) -> tuple[range, int | None]:
     """The steps of a page, and where the next one begins."""
     width = 1 if asked.group is not None else max(1, stream.width)
     stop = asked.start + max(1, asked.limit // width)

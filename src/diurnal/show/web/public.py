@@ -19,7 +19,7 @@ from diurnal.show.web import events
 from diurnal.show.web.access import FOR_PUBLIC
 from diurnal.show.web.kept import KeptRoute, knows
 from diurnal.show.web.models import answers, shape
-from diurnal.show.web.pages import MEDIA, Asked, Page, cursor, of_cursor
+from diurnal.show.web.pages import MEDIA, Page, PageAsked, cursor, of_cursor
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import Service
 
@@ -131,7 +131,7 @@ async def reports(
             )
         start, stop = str(step), str(step + 1)
     first = _step(start, found.plan.grid, found.first_step)
-    asked = Asked(
+    asked = PageAsked(
         stream=found.key,
         start=max(found.first_step, first, 0 if cursor is None else of_cursor(cursor) or 0),
         stop=None if stop is None else _step(stop, found.plan.grid, 0),
@@ -209,7 +209,7 @@ def _about(stream: Published) -> dict[str, Any]:
     }
 
 
-def _answer(request: Request, page: Page, asked: Asked, known: str | None) -> Response:
+def _answer(request: Request, page: Page, asked: PageAsked, known: str | None) -> Response:
     headers = {
         "ETag": page.tag,
         "Cache-Control": kept_by(request, FOREVER if page.final and request.query_params else ASK_AGAIN),

@@ -27,7 +27,7 @@ from diurnal.readings.source import Readings
 from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.pages import Asked, Page, Pages
+from diurnal.show.web.pages import Page, PageAsked, Pages
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 
@@ -74,7 +74,7 @@ class Service:
         self.answers: Kept[Response] = Kept(settings.limits.cache // 2, lambda answer: len(answer.body))
         self.batches = 0
         """How many batches are in the house."""
-        self._pages: dict[Asked, asyncio.Task[Page]] = {}
+        self._pages: dict[PageAsked, asyncio.Task[Page]] = {}
 
     async def open(self) -> None:
         """Begin: within the loop that answers requests."""
@@ -118,7 +118,7 @@ class Service:
             threading.Thread(target=_thought, args=(work, answer, loop), daemon=True).start()
             return await answer
 
-    async def page(self, asked: Asked, stream: Published, number: int) -> Page:
+    async def page(self, asked: PageAsked, stream: Published, number: int) -> Page:
         """A page of reports, made once however many ask for it at the same time.
 
         Raises:

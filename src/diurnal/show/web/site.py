@@ -22,10 +22,9 @@ from fastapi.responses import HTMLResponse
 
 from diurnal.curator.reading import Published
 from diurnal.curator.report import Report
-from diurnal.planning.accuracy import mechanism_names
 from diurnal.planning.prediction import short
 from diurnal.private import public
-from diurnal.show.charts import SCALE
+from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
 from diurnal.show.page.bars import table
 from diurnal.show.web.problems import ProblemError
@@ -215,7 +214,7 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         facts=_facts(stream),
         noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
         spread=escape(_spread(stream)),
-        mechanism=escape("+".join(mechanism_names(plan))),
+        mechanism=escape(plan.mechanisms_text),
         unit=escape(unit),
         zone=escape(plan.grid.zone),
         options="".join(f"<option>{escape(name)}</option>" for name in stream.names),
