@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import curator, fuzz, gram, noise, readings, service, spark, step
+from benchmarks import chain, curator, fuzz, gram, growth, noise, readings, service, spark, step
 from benchmarks.timing import Result
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "performance.md"
@@ -61,6 +61,8 @@ def _fuzzed() -> str:
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+    "chain": ("The whole chain", chain.table),
+    "growth": ("How it grows", growth.table),
     "noise": ("Noise", _table(noise.run)),
     "step": ("A step", _table(step.run)),
     "curator": ("The store", _table(curator.run)),
