@@ -25,6 +25,7 @@ import numpy as np
 import diurnal as dn
 from benchmarks.timing import PEAK
 from diurnal.promise import noise
+from diurnal.readings import engines
 
 BATCH = 7
 """How many cycles are reported at a time, each time in a transaction: as `diurnal report` does."""
@@ -111,7 +112,7 @@ class Town:
         return self.history * self.slots
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """The steps of each call of `report`: from one up to another."""
+        """The steps that are reported together: from one up to another."""
         for begin in range(self.first, self.steps, BATCH * self.slots):
             yield begin, min(begin + BATCH * self.slots, self.steps)
 
@@ -172,7 +173,8 @@ def report(town: Town) -> None:
     """Report all that comes after the history, some cycles at a time."""
     panel = dn.open_panel(town.panel)
     (stream,) = dn.Curator.open(town.store).streams()
-    rows = sum(len(stream.report(panel.between(*steps))) for steps in town.batches())
+    rest = panel.after(town.history)
+    rows = sum(len(stream.report(part)) for part in engines.batches(rest, BATCH))
     assert rows == town.suburbs * (town.steps - town.first)
 
 
