@@ -107,7 +107,7 @@ def redrawn_each_cycle(monkeypatch):
 
 def redrawn_on_restart(monkeypatch):
     """The noisy profile is not kept: a store that is opened makes it again from the true one."""
-    kept, real = with_true_profiles(monkeypatch), records._group
+    kept, real = with_true_profiles(monkeypatch), records.Group.of
     scale = PATTERN.pattern_layer().scale
 
     def group(*given):
@@ -117,7 +117,7 @@ def redrawn_on_restart(monkeypatch):
         kept[tuple(map(int, again))] = true
         return records.replace(found, noisy_profile=tuple(again))
 
-    monkeypatch.setattr(records, "_group", group)
+    monkeypatch.setattr(records.Group, "of", staticmethod(group))
 
 
 def profile_not_clipped(monkeypatch):
