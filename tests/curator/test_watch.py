@@ -64,6 +64,26 @@ def test_a_bad_file_is_moved_aside_with_its_error(opens, town, tmp_path):
     assert len(stream.rows()) == 2
 
 
+def test_what_is_set_aside_is_told_and_counted(opens, town, tmp_path):
+    """Rows that are no readings are told with their file, and are in the stream's counters; a file of another unit
+    is refused.
+    """
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = start(opens, town)
+    land(town, folder, "a.csv", 288, 300)
+    lines = (folder / "a.csv").read_text().splitlines()
+    home, time, _, *groups = lines[1].split(",")
+    (folder / "a.csv").write_text("\n".join([lines[0], ",".join([home, time, "-5", *groups]), *lines[2:]]) + "\n")
+    (folder / "b.csv").write_text("\n".join([lines[0].replace("wh", "mwh"), *lines[1:]]) + "\n")
+    first, second = watch_folder(stream, folder, once=True, minutes=30)
+    assert (len(first.rows), first.set_aside) == (12, {"outside the domain": 1})
+    assert stream.quality()["outside the domain"] == 1
+    assert "another unit, surely" in second.error
+    assert (folder / "bad" / "b.csv").exists()
+    assert len(stream.rows()) == 12
+
+
 def test_it_waits_and_looks_again(opens, town, tmp_path):
     """Without `once` it looks again after every wait, for as long as it is asked."""
     folder = tmp_path / "in"

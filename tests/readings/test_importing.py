@@ -458,6 +458,29 @@ def test_net_export_is_data_where_the_domain_says_so():
     assert panel.domain == (-5000, 5000)
 
 
+@pytest.mark.parametrize("homes", [1, 3])
+def test_readings_of_another_unit_are_refused(homes, tmp_path):
+    """If a hundred rows and most of all lie outside the domain, nothing is made: the unit is another, surely."""
+    wrong = [row for home in range(homes) for row in half_hours(150, 400.0, str(home))]
+    right = half_hours(100, 0.4, "right")
+    with pytest.raises(
+        ReadingsError, match=f"{150 * homes} rows lie outside the domain, .* and 100 within"
+    ) as error:
+        make(wrong + right, out=tmp_path / "homes.parquet")
+    assert "read in kWh" in error.value.hint
+    assert not list(tmp_path.iterdir())
+    assert make(half_hours(99, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 99}
+    assert make(half_hours(100, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 100}
+
+
+def test_a_unit_against_the_columns_name_is_noted():
+    """What is read in another unit than its column is named for is told; what agrees is not."""
+    rows = frame(half_hours(4, 400.0))
+    for unit, told in (("Wh", True), ("kWh", False)):
+        notes = dn.panel(dn.read(rows, unit=unit, minutes=30), zone="UTC", domain=(0, 10**6)).quality.notes
+        assert any("though its name says kWh" in note for note in notes) is told
+
+
 def test_quality_knows_who_starts_late_and_who_stops():
     """Households that start or stop more than a day from the panel's ends, and all-zero days, are counted."""
     rows = half_hours(240) + half_hours(96, home="b") + half_hours(100, 0.0, "c", start=START + timedelta(days=2))

@@ -22,6 +22,7 @@ from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
 from diurnal.show.cli.verbs import (
+    AnyStream,
     Engine,
     Master,
     Profiles,
@@ -223,7 +224,7 @@ def export(
     screen: Screen,
     store: StoreAt,
     out: Annotated[Path, typer.Option(help=".csv, .jsonl or .parquet for rows; .html for the page.")],
-    stream: StreamKey = None,
+    stream: AnyStream = None,
     truth: Annotated[
         str | None, typer.Option(help="For .html: the private panel. The page is the custodian's then.")
     ] = None,
@@ -238,7 +239,7 @@ def export(
     """
     check_target(out, [each for each in (store, truth, open_data) if each is not None])
     curator = a_store(store, profiles)
-    found = a_stream(curator, stream)
+    found = a_stream(curator, stream, running=False)
     panels = {"truth": truth, "open_data": open_data}
     given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
     rows = exported(curator, found, out, **given)
@@ -249,13 +250,13 @@ def export(
 def drift(
     screen: Screen,
     store: StoreAt,
-    stream: StreamKey = None,
+    stream: AnyStream = None,
     window: Annotated[int, typer.Option(help="How many cycles are averaged.", min=2)] = 28,
     threshold: Annotated[float, typer.Option(help="From which move on there is an alarm.")] = 0.3,
     profiles: Profiles = None,
 ) -> None:
     """How far the pattern has moved, from released rows alone: public, and free. Time for a successor?"""
-    found = a_stream(a_store(store, profiles), stream).drift(window=window, threshold=threshold)
+    found = a_stream(a_store(store, profiles), stream, running=False).drift(window=window, threshold=threshold)
     screen.result({"groups": {name: each.to_json() for name, each in found.items()}})
     for each in found.values():
         screen.say(each)

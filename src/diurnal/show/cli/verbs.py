@@ -50,6 +50,10 @@ StreamKey = Annotated[
     str | None, typer.Option("--stream", help="How the stream's name begins; the one that runs unless given.")
 ]
 
+AnyStream = Annotated[
+    str | None, typer.Option("--stream", help="How the stream's name begins; may be left out if there is one.")
+]
+
 Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
 
@@ -244,8 +248,8 @@ def shown(store: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", store)
 
 
-def a_stream(curator: Curator, key: str | None) -> Stream:
-    """The stream whose name begins so; unless said, the only one, or the only one that runs.
+def a_stream(curator: Curator, key: str | None, *, running: bool = True) -> Stream:
+    """The stream whose name begins so; unless said, the only one, or the one that runs where a verb is about that.
 
     Raises:
         StreamError: There is none, or several.
@@ -255,7 +259,9 @@ def a_stream(curator: Curator, key: str | None) -> Stream:
     streams = curator.status().streams
     if not streams:
         raise StreamError("The store has no stream yet.", hint="Start a plan: diurnal start.")
-    named = [each.plan for each in streams if each.end is None] or [each.plan for each in streams]
+    named = [each.plan for each in streams]
+    if running:
+        named = [each.plan for each in streams if each.end is None] or named
     if len(named) > 1:
         names = ", ".join(each[:12] for each in named)
         raise StreamError(f"The store has several streams: {names}.", hint="Say which: --stream KEY.")
