@@ -138,7 +138,7 @@ class Reader:
             return []
         asked = {"plan": stream.number, "first": steps.start, "last": steps.stop - 1}
         with self._reading() as connection:
-            found = by_step(connection.execute(queries.ROWS, asked))
+            found = by_step(connection.execute(queries.ROWS, asked).all())
         return [row for step, values in found.items() for row in written(stream, step, values)]
 
     def settled(self, stream: Published, steps: range) -> bool:

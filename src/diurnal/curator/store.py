@@ -353,7 +353,7 @@ class Store(Passing):
         if not steps:
             return {}
         asked = {"plan": plan, "first": min(steps), "last": max(steps)}
-        return by_step(self._connection.execute(queries.ROWS, asked))
+        return by_step(self._connection.execute(queries.ROWS, asked).all())
 
     def used(self, plan: int, step: int) -> str | None:
         """A digest of the readings that went into a published step."""
