@@ -21,6 +21,7 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.planning.reference import check_open
 from diurnal.planning.tabled import cycle_bias
+from diurnal.planning.timing import when_out
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS
 from diurnal.readings.panel import Panel, Shape
@@ -164,6 +165,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         f"The mechanism is {row.name} ({row.promise}); profiles come from {chosen.history} cycles of history."
         if chosen.history
         else f"The mechanism is {row.name} ({row.promise}); no profile is made.",
+        when_out(chosen),
         *chosen.guarantee().sentences(),
         _error_sentence(chosen, row, prediction, unit),
         _why_sentence(row, prediction, unit),
@@ -253,9 +255,10 @@ def _history_sentence(plan: Plan) -> str:
     days = plan.history * plan.grid.slots * plan.grid.minutes // (24 * 60)
     if plan.level == "cycle" or days >= 300:
         return ""
+    strong = "; a strong plan had 0.046 with a year" * (plan.level == "strong")
     return (
-        f"{days} days of history hold few seasons: on 226 homes profiles from a year, 91 and 28 days had errors of "
-        "0.024, 0.033 and 0.052 of the largest report (docs/accuracy.md)."
+        f"{days} days of history hold few seasons: on 226 homes a pattern plan with profiles from a year, 91 and "
+        f"28 days had errors of 0.024, 0.033 and 0.052 of the largest report{strong} (docs/accuracy-figures.md)."
     )
 
 

@@ -20,6 +20,7 @@ from diurnal.exact import instance
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict
 from diurnal.planning.prediction import SPANS, Row, short
+from diurnal.planning.timing import when_out
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
@@ -131,6 +132,7 @@ def _about(facts: Facts) -> dict[str, Any]:
         "title": words.title(plan),
         "subtitle": f"{words.reported(plan)} {covered(facts.grid, steps)}",
         "level": plan.level,
+        "when": when_out(plan),
         "cycle": facts.cycle,
         "unit": facts.unit,
         "facts": _numbers(facts, steps),

@@ -83,6 +83,7 @@ def chart(content: Mapping[str, Any], *, truth: bool) -> str:
         cycle=cycle,
         mean_note=f"{known}.",
         noise_note=NOISE[content["level"]].format(cycle=cycle),
+        when=escape(content["when"]),
     )
 
 

@@ -23,6 +23,7 @@ from fastapi.responses import HTMLResponse
 from diurnal.curator.reading import Published
 from diurnal.curator.report import Report
 from diurnal.planning.prediction import short
+from diurnal.planning.timing import when_out
 from diurnal.private import public
 from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
@@ -213,6 +214,7 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         reported=escape(words.reported(plan)),
         facts=_facts(stream),
         noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
+        when=escape(when_out(plan)),
         spread=escape(_spread(stream)),
         mechanism=escape(plan.mechanisms_text),
         unit=escape(unit),
