@@ -10,7 +10,7 @@ There is no script and no style but in files of our own, so that the policy of e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -182,6 +182,11 @@ def _facts(stream: Published) -> str:
         "last report": last,
         "state": state,
     }
+    return _listed(told)
+
+
+def _listed(told: Mapping[str, str]) -> str:
+    """Names and values as they stand below a title."""
     return "".join(
         f'<div><dt>{escape(name)}</dt><dd data-fact="{escape(name)}">{escape(value)}</dd></div>'
         for name, value in told.items()
@@ -212,7 +217,7 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         level=escape(plan.level),
         title=escape(words.title(plan)),
         reported=escape(words.reported(plan)),
-        facts=_facts(stream),
+        facts=_facts(stream) + _listed(words.errors(plan, [group.size for group in stream.groups])),
         noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
         when=escape(when_out(plan)),
         spread=escape(_spread(stream)),
