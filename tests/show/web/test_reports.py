@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import html
 import io
 import json
 import re
@@ -272,7 +273,7 @@ def test_a_stream_s_page_says_how_large_its_error_is_and_when_rows_come(asked, c
     own = prediction.row(plan.mechanisms_text)
     assert found["predicted error of a report"].startswith(f"{short(own.errors.step)} Wh")
     assert f"{short(prediction.without_data.errors.step)} Wh" in found["error of publishing nothing"]
-    assert when_out(plan) in page
+    assert html.escape(when_out(plan)) in page
 
 
 def test_a_column_that_is_not_there_is_named_without_python():
