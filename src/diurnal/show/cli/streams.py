@@ -290,7 +290,7 @@ def export(
     curator = a_store(store, profiles)
     found = a_stream(curator, stream)
     panels = {"truth": truth, "open_data": open_data}
-    given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
+    given: dict[str, Any] = {name: a_panel([path]) for name, path in panels.items() if path is not None}
     rows = exported(curator, found, out, **given)
     screen.result({"out": str(out), "rows": rows, "private": truth is not None})
     screen.say(f"{rows:,} rows in {out}" + (". PRIVATE: for the custodian's eyes." if truth is not None else ""))

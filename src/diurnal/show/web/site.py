@@ -15,7 +15,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
@@ -25,6 +25,7 @@ from diurnal.curator.report import Report
 from diurnal.planning.prediction import short
 from diurnal.planning.timing import when_out
 from diurnal.private import public
+from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
 from diurnal.show.page.bars import table
@@ -99,7 +100,12 @@ async def custodian() -> HTMLResponse:
     """The custodian's room, empty: what is private is asked for with a token."""
     return _page(
         "The custodian's room",
-        _filled("custodian", scale=" ".join(SCALE)),
+        _filled(
+            "custodian",
+            scale=" ".join(SCALE),
+            mechanisms=_options(get_args(MechanismName)),
+            cycle_mechanisms=_options(get_args(CycleMechanismName)),
+        ),
         scripts=("custodian",),
         charts=("drawing", "zoom", "check"),
     )
@@ -224,13 +230,17 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         mechanism=escape(plan.mechanisms_text),
         unit=escape(unit),
         zone=escape(plan.grid.zone),
-        options="".join(f"<option>{escape(name)}</option>" for name in stream.names),
+        options=_options(stream.names),
         single=" hidden" if len(stream.names) == 1 else "",
         promise=_promise(stream, alone=alone),
         sentences=parts.sentences({"sentences": words.sentences(stream.guarantee)}),
         last=_last(rows, unit) if rows else "",
         total=parts.TOTAL if plan.groups else "",
     )
+
+
+def _options(names: Sequence[str]) -> str:
+    return "".join(f"<option>{escape(name)}</option>" for name in names)
 
 
 def _none(stream: Published) -> str:
