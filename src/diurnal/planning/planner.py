@@ -21,7 +21,6 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.planning.reference import check_open
 from diurnal.planning.tabled import cycle_bias
-from diurnal.planning.timing import when_out
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS
 from diurnal.readings.panel import Panel, Shape
@@ -175,6 +174,27 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     if chosen.level == "pattern":
         said.append(_small_sentence(chosen, prediction.n_households))
     return [sentence for sentence in said if sentence]
+
+
+def when_out(plan: Plan) -> str:
+    """When rows come out, in a sentence: the same wherever a plan is spoken of. It is no part of the promise.
+
+    Raises:
+        PlanError: A mechanism is still `auto`: choose first.
+    """
+    slots, cycle = plan.grid.slots, plan.cycle_layer()
+    length = 1 if cycle is None else cycle.ready(0) + 1
+    if length == 1:
+        said = "Rows come out step by step, each step's with its readings"
+    elif length < slots:
+        said = f"Rows of a block come out together, with the readings of its last step: every {length} steps"
+    else:
+        said = f"Rows of a cycle come out together, with the readings of its last step: every {slots} steps"
+    waits = f", or up to {plan.grace} steps later where readings are missing" if plan.grace else ""
+    sooner = ""
+    if length == slots > 1 and plan.level == "strong":
+        sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error."
+    return f"{said}{waits}.{sooner}"
 
 
 def numbered(sentences: Sequence[str]) -> str:

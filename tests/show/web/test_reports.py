@@ -16,8 +16,8 @@ import diurnal as dn
 import services
 from diurnal.curator.reading import Reader
 from diurnal.errors import ReadingsError, StoreError
+from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
-from diurnal.planning.timing import when_out
 from diurnal.show.web.problems import of_error
 
 LAST = services.FIRST + 31

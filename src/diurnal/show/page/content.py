@@ -18,9 +18,8 @@ from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import instance
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import predict
+from diurnal.planning.planner import predict, when_out
 from diurnal.planning.prediction import SPANS, Row, short
-from diurnal.planning.timing import when_out
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid

@@ -22,8 +22,8 @@ from fastapi.responses import HTMLResponse
 
 from diurnal.curator.reading import Published
 from diurnal.curator.report import Report
+from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
-from diurnal.planning.timing import when_out
 from diurnal.private import public
 from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.drawing import SCALE
