@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.errors import InputError, ServiceError
+from diurnal.errors import InputError, ServiceError, installs
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Client:
         try:
             import httpx
         except ModuleNotFoundError:
-            raise InputError("The client needs httpx.", hint="pip install 'diurnal[web]'") from None
+            raise InputError("The client needs httpx.", hint=installs("web")) from None
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._patience, self._wait = patience, wait
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, **options)

@@ -30,6 +30,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 
+def installs(extra: str) -> str:
+    """What installs an extra, from an index or in a clone."""
+    return f"pip install 'diurnal[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+
+
 class DiurnalError(Exception):
     """The base of all errors raised on purpose.
 

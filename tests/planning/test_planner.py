@@ -292,3 +292,27 @@ def test_a_panel_will_do_for_its_shape():
     one = support.plan_for(panel, groups="side", mechanism="cube")
     assert dn.predict(one, panel).n_households == 10
     assert dn.explain(one, panel) == dn.explain(one, panel.shape_by("side"))
+
+
+def test_when_rows_come_out():
+    """A plan says whether its rows come step by step, block by block or cycle by cycle; no guarantee does."""
+    strong = {"level": "strong", "mechanism": "laplace", "body": None}
+    quarters = plan(**strong, cycle_mechanism="blocks", cycle_basis=dn.Basis(size=4), grace=2)
+    told = {
+        plan(mechanism="cube"): "Rows come out step by step",
+        plan(**strong, cycle_mechanism="cube"): "Rows come out step by step",
+        quarters: "every 12 steps, or up to 2 steps later",
+        plan(**strong, cycle_mechanism="basis"): "every 48 steps. The cycle mechanism blocks gives them sooner",
+    }
+    for one, words in told.items():
+        assert [words in said for said in dn.explain(one, SHAPE)].count(True) == 1
+        assert not any("come out" in said for said in one.guarantee().sentences())
+
+
+def test_measured_errors_name_their_level():
+    """What a short history costs is said of the level it was measured at, and of the plan's own."""
+    strong = plan(level="strong", mechanism="laplace", cycle_mechanism="laplace", body=None)
+    said = next(each for each in dn.explain(strong, SHAPE) if "few seasons" in each)
+    assert "a pattern plan" in said
+    assert "a strong plan had 0.046" in said
+    assert not any("strong" in each for each in dn.explain(plan(mechanism="cube"), SHAPE) if "few seasons" in each)

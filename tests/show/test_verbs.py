@@ -244,8 +244,56 @@ def test_a_dry_run_does_nothing(town):
 def test_a_start_wants_the_verdict_read(town):
     """Without the digest of a verdict nothing is started, and the hint speaks of the flag."""
     done = run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", code=1)
+    assert "`diurnal check PANEL`" in done.stderr
     assert "--acknowledge" in done.stderr
+    assert "dn." not in done.stderr
     assert not (town / "city.db").exists()
+
+
+def test_a_start_warns_as_the_plan_did(town):
+    """`start` repeats that publishing nothing is predicted to be better, and a dry run does."""
+    said_before = run(
+        *("plan", "homes.parquet", "--epsilon", "0.001", "--history", "20", "--domain", "0", "8000"),
+        *("--mechanism", "laplace", "--cycle-mechanism", "laplace", "--out", "poor.json"),
+    ).stdout
+    assert "Warning: laplace+laplace is predicted to be worse" in said_before
+    words = ("start", "poor.json", "--history", "homes.parquet", "--store", "city.db", "--dry-run")
+    assert "Warning: laplace+laplace is predicted to be worse" in run(*words).stdout
+    assert said(*words)["warnings"]
+    words = ("start", "plan.json", *words[2:])
+    assert said(*words)["warnings"] == []
+
+
+def test_what_only_an_import_can_be_told_is_said_so(town):
+    """A verb without the flag that a hint names says to import first."""
+    (town / "plain.csv").write_text("household,time,value\na,2012-07-01 00:00,1\nb,2012-07-01 00:30,1\n")
+    done = run("plan", "plain.csv", "--epsilon", "1", code=1)
+    assert "Hint: Import the readings first: diurnal import FILES --out homes.parquet. There: Say --" in done.stderr
+
+
+def test_readings_by_another_clock_are_refused_in_words(started):
+    """`report` of a panel with another clock says which, and how to import it for the stream."""
+    where = ("--zone", "UTC", "--out", "utc.parquet", "--quiet")
+    run("import", "homes.csv.gz", "--source-zone", "Australia/Sydney", *where)
+    done = run("report", "utc.parquet", "--store", "city.db", code=1)
+    assert "The stream has the clock of Australia/Sydney; the readings have the clock of UTC." in done.stderr
+    assert "--zone Australia/Sydney" in done.stderr
+    assert "Grid(" not in done.stderr
+
+
+def test_rows_that_were_published_before_are_no_success(started):
+    """`report` and `watch` say how many rows are new; with none there is no table of the last of them."""
+    panel = dn.open_panel("homes.parquet")
+    first = run("report", "homes.parquet", "--store", "city.db").stdout
+    assert "960 rows of 960 steps; 960 of the 1,920 steps given have none" in first
+    again = run("report", "homes.parquet", "--store", "city.db").stdout
+    assert "960 rows of 960 steps (none is new, 960 were published before and stay: other readings" in again
+    assert "The last of them" in first
+    assert "The last of them" not in again
+    (started / "inbox").mkdir()
+    dn.write(panel.between(960, 1056), started / "inbox" / "a.csv")
+    done = run("watch", "inbox", "--store", "city.db", "--once")
+    assert "a.csv: 96 rows (none is new, 96 were published before and stay" in done.stdout
 
 
 def test_reports_are_lines_that_stay_the_same(started):

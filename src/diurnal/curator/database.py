@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from diurnal.errors import StoreError
+from diurnal.errors import StoreError, installs
 
 PATIENCE = 60
 """How many seconds a transaction waits for its turn."""
@@ -93,7 +93,7 @@ def _postgres(url: str, **options: Any) -> sa.Engine:
     except sa.exc.ArgumentError:
         raise StoreError("That is no address of a database.", hint="postgresql+psycopg://host/name") from None
     except ModuleNotFoundError:
-        raise StoreError("PostgreSQL needs psycopg.", hint="pip install 'diurnal[postgres]'") from None
+        raise StoreError("PostgreSQL needs psycopg.", hint=installs("postgres")) from None
 
 
 def for_reading(where: str | Path) -> sa.Engine:

@@ -141,6 +141,11 @@ class Stream:
             end = -1 if last is None else last + 1
             return self._rows(record, range(start, end if stop is None else min(stop, end)))
 
+    def published(self, steps: range) -> set[int]:
+        """Which of some steps have rows: these stay, whatever is given for them now. Writes nothing."""
+        with self._store.transaction():
+            return set(self._store.published(self._record().number, steps))
+
     def take(
         self,
         digest: str,

@@ -34,7 +34,9 @@ class Taken:
     name: str
     """The file, or the table."""
     rows: tuple[Report, ...] = ()
-    """What was released with it."""
+    """The rows of its steps, and of earlier ones that closed with it."""
+    before: int = 0
+    """How many of these had been published before it came: other readings for their steps are not taken."""
     again: bool = False
     """Whether it had been taken before."""
     error: str = ""
@@ -108,9 +110,11 @@ def watch_table(
     while True:
         try:
             panel = _panel(stream, read(query, database=database, **_reading(said)), said)
+            known = stream.published(panel.steps)
             rows, account = stream.report(panel), panel.quality
             aside = {} if account is None else account.set_aside
-            yield Taken(name="query", rows=tuple(rows), set_aside=aside, head=stream.head)
+            before = sum(row.step in known for row in rows)
+            yield Taken(name="query", rows=tuple(rows), before=before, set_aside=aside, head=stream.head)
         except StoreError:
             raise
         except DiurnalError as error:
@@ -238,9 +242,11 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         made: list[Panel] = []
+        known: set[int] = set()
 
         def panel() -> Panel:
             made.append(_panel(stream, read(path, **_reading(said)), said))
+            known.update(stream.published(made[0].steps))
             return made[0]
 
         rows = stream.take(digest, panel)
@@ -256,7 +262,15 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         _aside(path, "taken")
     account = made[0].quality if made else None
     aside = {} if account is None else account.set_aside
-    return Taken(name=path.name, rows=tuple(rows or ()), again=rows is None, set_aside=aside, head=stream.head)
+    before = sum(row.step in known for row in rows or ())
+    return Taken(
+        name=path.name,
+        rows=tuple(rows or ()),
+        before=before,
+        again=rows is None,
+        set_aside=aside,
+        head=stream.head,
+    )
 
 
 def _aside(path: Path, folder: str) -> Path:

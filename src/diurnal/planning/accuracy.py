@@ -293,7 +293,7 @@ def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
     return tuple(
         Row(
             name=name,
-            promise=f"everything of a household, over {reports} reports only"
+            promise=f"everything of a household, over {reports:,} reports only"
             + (f", delta {text(delta)}" if "Gaussian" in name else ""),
             std=std,
             bias=0.0,

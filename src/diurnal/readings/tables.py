@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from diurnal.errors import installs
 from diurnal.readings.part import FilePart, Part, Table
 
 BATCH_CELLS = 1 << 21
@@ -170,9 +171,7 @@ class Query(Part):
                 hint="Give postgresql+psycopg://user@host/name or sqlite:///file.",
             ) from None
         except ModuleNotFoundError as cause:
-            raise self.error(
-                f"The module {cause.name} is not installed.", hint="pip install 'diurnal[postgres]'"
-            ) from None
+            raise self.error(f"The module {cause.name} is not installed.", hint=installs("postgres")) from None
         try:
             with (
                 engine.connect() as connection,

@@ -33,6 +33,7 @@ def export(
     *,
     truth: Panel | None = None,
     open_data: Panel | None = None,
+    note: str = "",
 ) -> int:
     """Write what a stream has released: rows as .csv, .jsonl or .parquet, a page as .html. Returns how many rows.
 
@@ -42,6 +43,7 @@ def export(
         path: Where to; its ending says how.
         truth: For a page: the private readings. The page is then marked, and for the custodian's eyes.
         open_data: For a page: public readings of other homes, for the predicted errors.
+        note: For a page: a public sentence to be said at its top.
 
     Raises:
         InputError: Another ending, or private readings for a file that is not a page.
@@ -55,7 +57,7 @@ def export(
     if path.suffix == ".html":
         if truth is not None:
             _check_private(path)
-        page, count = _page(curator, stream, truth, open_data)
+        page, count = _page(curator, stream, truth, open_data, note)
         write_whole(path, page, private=truth is not None)
         return count
     rows = public(stream.rows())
@@ -105,7 +107,9 @@ def _check_private(path: Path) -> None:
         )
 
 
-def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Panel | None) -> tuple[str, int]:
+def _page(
+    curator: Curator, stream: Stream, truth: Panel | None, open_data: Panel | None, note: str
+) -> tuple[str, int]:
     from diurnal.show.page import counted_page
 
     check_open(open_data, truth)
@@ -115,7 +119,7 @@ def _page(curator: Curator, stream: Stream, truth: Panel | None, open_data: Pane
         # Too little data for a verdict is no reason not to show the rest.
         with suppress(ReadingsError):
             verdict = check(truth)
-    return counted_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data)
+    return counted_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data, note=note)
 
 
 def csv_text(rows: Sequence[Report]) -> str:

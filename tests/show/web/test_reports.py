@@ -2,8 +2,10 @@
 
 import csv
 import gzip
+import html
 import io
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,10 @@ import sqlalchemy as sa
 import diurnal as dn
 import services
 from diurnal.curator.reading import Reader
-from diurnal.errors import StoreError
+from diurnal.errors import ReadingsError, StoreError
+from diurnal.planning.planner import when_out
+from diurnal.planning.prediction import short
+from diurnal.show.web.problems import of_error
 
 LAST = services.FIRST + 31
 
@@ -256,3 +261,22 @@ def test_streams_are_described(asked, city):
     one = client.get(f"/v1/streams/{city[1][:8]}").json()
     assert dn.Plan.from_json(one["plan"]).hash == city[1]
     assert listed.items() <= one.items()
+
+
+def test_a_stream_s_page_says_how_large_its_error_is_and_when_rows_come(asked, city):
+    """Beside the facts of a stream are its predicted error, that of publishing nothing, and when rows come out."""
+    page = asked().get(f"/streams/{city[1]}").text
+    found = dict(re.findall(r'<dd data-fact="([^"]*)">([^<]*)</dd>', page))
+    plan = dn.Plan.from_json(asked().get(f"/v1/streams/{city[1]}").json()["plan"])
+    sizes = [int(found["households"])]
+    prediction = dn.predict(plan, dn.Shape(group_sizes=tuple(sizes), grid=plan.grid))
+    own = prediction.row(plan.mechanisms_text)
+    assert found["predicted error of a report"].startswith(f"{short(own.errors.step)} Wh")
+    assert f"{short(prediction.without_data.errors.step)} Wh" in found["error of publishing nothing"]
+    assert html.escape(when_out(plan)) in page
+
+
+def test_a_column_that_is_not_there_is_named_without_python():
+    """Who sends a body without a value is told of its columns, and not of an argument of the library."""
+    error = of_error(ReadingsError("No value.", hint="Name it: value='...'. Columns are known as value, kwh."))
+    assert error.hint == "Give the column a name that is known. Columns are known as value, kwh."

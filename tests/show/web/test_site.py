@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 from importlib.resources import files
+from typing import get_args
 
 import httpx
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 import diurnal as dn
 import services
+from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.page import words as said_of
 from diurnal.show.web import site, tokens
 
@@ -1163,3 +1165,19 @@ def test_a_long_name_of_a_group_fits_on_a_phone(chromium, tmp_path):
     with services.running(tmp_path) as process, visit(chromium, (process, stream.plan.hash), **size) as opened:
         assert opened.page.evaluate("document.scrollingElement.scrollWidth") <= 390
         assert opened.page.locator("#choose").bounding_box()["width"] > 100
+
+
+def test_the_explorer_begins_with_what_runs(chromium, served):
+    """Where a stream runs, its plan's settings are asked for first; every mechanism there is can be chosen."""
+    process, stream = served
+    with process.http() as client:
+        plan = client.get(f"/v1/streams/{stream}").json()["plan"]
+    with room(chromium, process) as opened:
+        page = opened.page
+        page.wait_for_selector(".bars .own")
+        for name in ("level", "epsilon", "bound", "minimum_group", "history"):
+            field = {"bound": "variation_bound"}.get(name, name)
+            assert page.input_value(f"#{name}") == str(plan[field])
+        offered = "options => options.map(each => each.value)"
+        assert page.eval_on_selector_all("#mechanism option", offered) == list(get_args(MechanismName))
+        assert page.eval_on_selector_all("#cycle_mechanism option", offered) == list(get_args(CycleMechanismName))

@@ -161,10 +161,12 @@ def _say(screen: Screen, result: Audit, found: Sequence[Attack], out: Path, file
 def _attacks(found: Sequence[Attack]) -> Table:
     """A row an attack, its first case and smallest group: the others are on the page."""
     head = page.scores(found).head
-    shown = table(head[0], head[1], *head[3:])
+    shown = table(*head)
+    # A number means nothing without what it would be if all were learned: for some, less is more.
+    shown.columns[0].no_wrap = True
     for attack in found:
         row = page.scores([attack], head[3:]).rows[0]
-        shown.add_row(attack.name, row[1], *row[3:])
+        shown.add_row(attack.name, *row[1:])
     return shown
 
 

@@ -37,6 +37,9 @@ from diurnal.study.town import Town
 HISTORY = 180
 """Days from which patterns are learned; at most half of those there are."""
 
+MADE_UP = "This town is made up, homes and readings: the page shows how a page looks, and nobody's use."
+"""What the pages of the demo say of themselves."""
+
 
 def demo(
     screen: Screen,
@@ -206,8 +209,8 @@ def _pages(
     screen.heading("7. The page: one file that opens offline")
     pages = [folder / "page.html", folder / "page-private.html"]
     export(curator, stream, folder / "reports.csv")
-    export(curator, stream, pages[0], open_data=elsewhere)
-    export(curator, stream, pages[1], truth=town, open_data=elsewhere)
+    export(curator, stream, pages[0], open_data=elsewhere, note=MADE_UP)
+    export(curator, stream, pages[1], truth=town, open_data=elsewhere, note=MADE_UP)
     screen.say(f"{pages[0]} is for everybody; {pages[1]} shows the truth beside it, for the custodian's eyes.")
     return pages
 

@@ -166,6 +166,9 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
         made.add_row(
             f"{mark}{row.name}", *(cells[name] for name in columns), style="bold" if mark == "> " else None
         )
+    # What a split gives depends on how many reports it is for, which another panel or page has others of.
+    made.caption = "".join(f"split: {row.promise}" for row in prediction.split[:1])
+    made.caption_justify = "left"
     return made
 
 

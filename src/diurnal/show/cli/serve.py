@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from diurnal.errors import InputError, PlanError
+from diurnal.errors import InputError, PlanError, installs
 from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
@@ -70,7 +70,7 @@ def serve(
         from diurnal.show.web.server import Door, run
         from diurnal.show.web.settings import Limits, Settings
     except ModuleNotFoundError as cause:
-        raise InputError(f"The service needs {cause.name}.", hint="pip install 'diurnal[web]'") from None
+        raise InputError(f"The service needs {cause.name}.", hint=installs("web")) from None
     door = Door(
         host=host,
         port=port,

@@ -14,9 +14,12 @@ from diurnal.curator.far import is_far
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
-from diurnal.errors import NoStoreError
+from diurnal.errors import NoStoreError, ReadingsError
+from diurnal.planning.plan import Plan
+from diurnal.planning.planner import choose, predict
 from diurnal.promise.budget import Budget
 from diurnal.readings.engines import batches
+from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
 from diurnal.show.cli import verbs
@@ -89,19 +92,30 @@ def start(
                 rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
     else:
         sentences = there.explain(wanted, learned)
+    warnings = _warnings(wanted, learned)
     if not dry_run:
         curator = there or Curator.open(store, budget, profiles=profiles)
         stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
         screen.log("started", plan=stream.plan.hash, plan_level=wanted.level)
     screen.sentences(sentences)
+    for warning in warnings:
+        screen.heading(f"Warning: {warning}")
     if dry_run:
-        screen.result({"stream": None, "sentences": sentences})
+        screen.result({"stream": None, "sentences": sentences, "warnings": warnings})
         screen.say("Nothing was started: this was a dry run.")
         return
-    screen.result({"stream": stream.plan.hash, "sentences": sentences, "head": curator.head})
+    told = {"sentences": sentences, "warnings": warnings}
+    screen.result({"stream": stream.plan.hash, **told, "head": curator.head})
     screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}. What it promises:")
     screen.sentences(stream.guarantee.sentences())
     _say_head(screen, curator.head)
+
+
+def _warnings(plan: Plan, homes: Panel) -> list[str]:
+    """What `plan` warns of: that publishing nothing is predicted to be better. Of the homes only sizes are used."""
+    chosen = choose(plan, homes)
+    found = predict(chosen, homes)
+    return found.warnings(found.row(chosen.mechanisms_text))
 
 
 def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator | None:
@@ -131,35 +145,67 @@ def report(
     found = a_stream(curator, stream)
     session = a_session(engine, master)
     panel = a_panel(source, like=found.plan.grid, domain=found.plan.domain, spark=session)
+    panel = _on_grid(panel, found.plan.grid)
+    published = found.published(panel.steps)
     rows: list[Report] = []
     for batch in _batches(found, panel, close=close):
         for row in batch:
             screen.line(row.to_json())
         rows += batch
-    screen.log("reported", plan=found.plan.hash, rows=len(rows))
-    screen.say(_account(found, panel, rows))
-    screen.table(_rows_table(rows))
+    new = [row for row in rows if row.step not in published]
+    screen.log("reported", plan=found.plan.hash, rows=len(rows), new=len(new))
+    screen.say(_account(found, panel, rows, new))
+    if new:
+        screen.table(_rows_table(new))
     _say_head(screen, curator.head)
 
 
 def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
     """Some cycles at a time, in order, each in a transaction of its own: an interrupt falls between two."""
-    panel = panel.on_grid(stream.plan.grid)
     with Progress("reporting", panel.n_steps) as progress:
         for part in batches(panel, BATCH):
             yield stream.report(part, close=close)
             progress.advance(part.n_steps)
 
 
-def _account(stream: Stream, panel: Panel, rows: list[Report]) -> str:
+def _on_grid(panel: Panel, grid: Grid) -> Panel:
+    """The panel by the stream's steps.
+
+    Raises:
+        ReadingsError: It has others.
+    """
+    told = {"minutes": "{} minutes a step", "slots": "{} steps a cycle", "unit": "{}", "zone": "the clock of {}"}
+    apart = [name for name in told if getattr(panel.grid, name) != getattr(grid, name)]
+    if apart:
+        theirs, ours = (
+            ", ".join(told[name].format(getattr(each, name)) for name in apart) for each in (grid, panel.grid)
+        )
+        raise ReadingsError(
+            f"The stream has {theirs}; the readings have {ours}.",
+            hint="Give `report` the files as they came: it brings them to the stream's steps. Or import them: "
+            f"diurnal import FILES --interval {grid.minutes}min --period {grid.slots * grid.minutes}min "
+            f"--unit {grid.unit} --zone {grid.zone} --out homes.parquet.",
+        )
+    return panel.on_grid(grid)
+
+
+def _account(stream: Stream, panel: Panel, rows: list[Report], new: list[Report]) -> str:
     steps = {row.step for row in rows}
-    without = len(set(panel.on_grid(stream.plan.grid).steps) - steps)
+    without = len(set(panel.steps) - steps)
     aside = {} if panel.quality is None else panel.quality.set_aside
     return (
-        f"{len(rows):,} rows of {len(steps):,} steps; {without:,} of the {panel.n_steps:,} steps given have none "
-        "(history, calendar, still open, or not this stream's). "
+        f"{len(rows):,} rows of {len(steps):,} steps{_before(len(rows), len(new))}; {without:,} of the "
+        f"{panel.n_steps:,} steps given have none (history, calendar, still open, or not this stream's). "
         f"Plan {stream.plan.hash[:12]}, level {stream.plan.level}." + _set_aside(aside)
     )
+
+
+def _before(rows: int, new: int) -> str:
+    """What is said where rows had been published: they stay, whatever is given."""
+    if rows == new:
+        return ""
+    none = "none is new" if not new else f"{new:,} are new"
+    return f" ({none}, {rows - new:,} were published before and stay: other readings for their steps are not taken)"
 
 
 def _set_aside(counts: Mapping[str, int]) -> str:
@@ -210,14 +256,18 @@ def watch(
 
 def _taken(each: Taken) -> dict[str, Any]:
     rows = [row.to_json() for row in each.rows]
-    told = {"name": each.name, "again": each.again, "error": each.error, "head": each.head}
+    told: dict[str, Any] = {"name": each.name, "again": each.again, "error": each.error, "head": each.head}
+    told["before"] = each.before
     return {**told, "set_aside": dict(each.set_aside), "rows": rows}
 
 
 def _fate(each: Taken, *, folder: bool) -> str:
     if each.error:
         return f"{'moved aside. ' if folder else ''}{each.error}"
-    return "taken before" if each.again else f"{len(each.rows):,} rows.{_set_aside(each.set_aside)}"
+    if each.again:
+        return "taken before"
+    number = len(each.rows)
+    return f"{number:,} rows{_before(number, number - each.before)}.{_set_aside(each.set_aside)}"
 
 
 def export(
@@ -241,7 +291,7 @@ def export(
     curator = a_store(store, profiles)
     found = a_stream(curator, stream, running=False)
     panels = {"truth": truth, "open_data": open_data}
-    given = {name: a_panel([path]) for name, path in panels.items() if path is not None}
+    given: dict[str, Any] = {name: a_panel([path]) for name, path in panels.items() if path is not None}
     rows = exported(curator, found, out, **given)
     screen.result({"out": str(out), "rows": rows, "private": truth is not None})
     screen.say(f"{rows:,} rows in {out}" + (". PRIVATE: for the custodian's eyes." if truth is not None else ""))

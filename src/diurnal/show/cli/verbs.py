@@ -132,7 +132,7 @@ class _Failing:
         if isinstance(error, SystemExit):
             # Rich ends so where a pipe is broken.
             error = BrokenPipeError()
-        code, words = _failure(error)
+        code, words = _failure(error, self._screen.verb)
         self._screen.log("failed", seconds=seconds, error=type(error).__name__)
         if isinstance(error, BrokenPipeError) and sys.stdout is not None:
             # Whoever read this has gone: what is still in the buffer must not fail a second time.
@@ -141,10 +141,10 @@ class _Failing:
         raise typer.Exit(code) from None
 
 
-def _failure(error: BaseException) -> tuple[int, str]:
+def _failure(error: BaseException, verb: str = "") -> tuple[int, str]:
     """The exit code of an error, and what is said about it."""
     if isinstance(error, DiurnalError):
-        return (2 if isinstance(error, WRONG_USAGE) else 1), f"{error.message}\nHint: {with_flags(error)}"
+        return (2 if isinstance(error, WRONG_USAGE) else 1), f"{error.message}\nHint: {hinted(error, verb)}"
     if isinstance(error, KeyboardInterrupt):
         return 130, diurnal_command.INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -169,8 +169,41 @@ ARGUMENTS = (
 """Arguments that hints speak of besides those of `read` and `panel`."""
 
 
+SAID = {
+    "Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest)": "Read what `diurnal check PANEL` "
+    "says, then start with --acknowledge and the digest at its end",
+    "Import it: dn.panel(dn.read(path), out=...).": "Import it: diurnal import FILES --out homes.parquet.",
+    "Open it with dn.open_panel(path).": "Give it to `check`, `plan`, `start` or `report` as it is.",
+    "dn.panel(..., domain=plan.domain)": "diurnal import FILES --domain LOW HIGH --out homes.parquet",
+    "dn.panel(..., like=plan.grid)": "give `report` the files as they came, or import them for it",
+    "Make one: dn.panel(frame, out=...).": "Make one: diurnal import FILES --engine spark --out FOLDER.",
+    "dn.panel(..., out='lake/homes')": "diurnal import FILES --engine spark --out FOLDER",
+    "See where: list(format.read(part)) with dn.read(...).parts.": "Name the layout: --format.",
+}
+"""Parts of hints that are Python, as they are said on the command line."""
+
+
+def _options(verb: str) -> set[str]:
+    """The flags of a verb; none if there is no such verb."""
+    commands: Any = typer.main.get_command(app)
+    command = commands.commands.get(verb)
+    return {flag for each in getattr(command, "params", ()) for flag in each.opts}
+
+
+def hinted(error: DiurnalError, verb: str) -> str:
+    """A hint as it can be followed at a verb: what only `import` can be told is said to be told there."""
+    said, own = with_flags(error), _options(verb)
+    missing = set(re.findall(r"--[a-z][a-z-]+", said)) - own
+    if own and missing and missing <= _options("import") and "diurnal " not in said:
+        return f"Import the readings first: diurnal import FILES --out homes.parquet. There: {said}"
+    return said
+
+
 def with_flags(error: DiurnalError) -> str:
-    """A hint that speaks of arguments, as one that speaks of flags."""
+    """A hint that speaks of Python and its arguments, as one that speaks of verbs and flags."""
+    hint = error.hint
+    for python, words in SAID.items():
+        hint = hint.replace(python, words)
     names = {*inspect.signature(read).parameters, *inspect.signature(make_panel).parameters, *ARGUMENTS}
 
     def flag(found: re.Match[str]) -> str:
@@ -179,7 +212,7 @@ def with_flags(error: DiurnalError) -> str:
         said = f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')}"
         return f"{said}{found[2]}" if found[2] in ("", " ", ",", ".") else f"{said} {found[2]}"
 
-    said = re.sub(rf"\b({'|'.join(sorted(names))})=(.?)", flag, error.hint)
+    said = re.sub(rf"\b({'|'.join(sorted(names))})=(.?)", flag, hint)
     # A pair is two words on the command line.
     return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
 

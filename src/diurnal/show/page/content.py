@@ -18,7 +18,7 @@ from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import instance
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import predict
+from diurnal.planning.planner import predict, when_out
 from diurnal.planning.prediction import SPANS, Row, short
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
@@ -131,6 +131,7 @@ def _about(facts: Facts) -> dict[str, Any]:
         "title": words.title(plan),
         "subtitle": f"{words.reported(plan)} {covered(facts.grid, steps)}",
         "level": plan.level,
+        "when": when_out(plan),
         "cycle": facts.cycle,
         "unit": facts.unit,
         "facts": _numbers(facts, steps),

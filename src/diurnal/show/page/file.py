@@ -79,11 +79,12 @@ def counted_page(
     truth: Panel | None = None,
     verdict: Verdict | None = None,
     open_data: Panel | None = None,
+    note: str = "",
 ) -> tuple[str, int]:
     """The custodian's page where there is a truth, the public one where there is none; and how many rows it has."""
     facts, content = collected(curator, stream, open_data)
     more = None if truth is None else private_content(facts, stream, truth, verdict)
-    return _filled(content, more), len(facts.rows)
+    return _filled({**content, "note": note}, more), len(facts.rows)
 
 
 def _filled(content: Mapping[str, Any], more: Mapping[str, Any] | None) -> str:

@@ -50,7 +50,8 @@ def head(content: Mapping[str, Any]) -> str:
     """The title, what is reported, and its numbers."""
     facts = "".join(_fact(name, value) for name, value in content["facts"])
     said = {name: escape(content[name]) for name in ("level", "title", "subtitle")}
-    return _filled("head", facts=facts, **said)
+    note = f'<p class="note">{escape(content["note"])}</p>\n' if content["note"] else ""
+    return _filled("head", facts=facts, note=note, **said)
 
 
 def short_promise(content: Mapping[str, Any]) -> str:
@@ -83,6 +84,7 @@ def chart(content: Mapping[str, Any], *, truth: bool) -> str:
         cycle=cycle,
         mean_note=f"{known}.",
         noise_note=NOISE[content["level"]].format(cycle=cycle),
+        when=escape(content["when"]),
     )
 
 

@@ -7,11 +7,14 @@ short and whole (theory 6).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
 from diurnal.check.periods import in_words
+from diurnal.planning.accuracy import mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
+from diurnal.planning.prediction import short
 from diurnal.promise.guarantee import Guarantee, Level
 from diurnal.readings.grid import Grid
 
@@ -120,6 +123,25 @@ def _told(plan: Plan) -> dict[str, str]:
         "group": "" if plan.groups is None else " of a group",
         "above": f"{getattr(plan.query, 'above', 0):,}",
         "bins": f"{len(plan.query.series)}",
+    }
+
+
+def errors(plan: Plan, sizes: Sequence[int]) -> dict[str, str]:
+    """How large a report's error is predicted to be, and that of publishing nothing: from public facts alone.
+
+    Args:
+        plan: Whose reports, with its mechanisms named.
+        sizes: How many households each group has; said is of the smallest.
+    """
+    n, unit = min(sizes), plan.query.unit(plan.grid.unit)
+    own, nothing = mechanism_row(plan, n, None, None), nothing_row(plan, n)
+    whose = "a report" if len(sizes) == 1 else "a report, smallest group"
+    # What is known to be dropped is in the number; what is not is said beside it.
+    more = f"; {own.note}" if own.note else ""
+    most = "at most " if nothing.note.startswith("at most") else ""
+    return {
+        f"predicted error of {whose}": f"{short(own.errors.step)} {unit}{more}",
+        "error of publishing nothing": f"{most}{short(nothing.errors.step)} {unit}",
     }
 
 

@@ -104,7 +104,9 @@ def of_error(error: DiurnalError) -> ProblemError:
     status, code = next((status, code) for kind, status, code in BY_KIND if isinstance(error, kind))
     if status == 500:
         return internal()
-    message, hint = (re.sub(r"--([a-z-]+)", _field, words) for words in (error.message, error.hint))
+    # Who sends a body names its columns by their heads alone.
+    told = re.sub(r"Name it: \w+='\.\.\.'\.", "Give the column a name that is known.", error.hint)
+    message, hint = (re.sub(r"--([a-z-]+)", _field, words) for words in (error.message, told))
     return ProblemError(status, code, message, hint, retry=2 if status == 503 else None)
 
 

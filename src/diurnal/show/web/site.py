@@ -10,20 +10,22 @@ There is no script and no style but in files of our own, so that the policy of e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
 
 from diurnal.curator.reading import Published
 from diurnal.curator.report import Report
+from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
 from diurnal.private import public
+from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
 from diurnal.show.page.bars import table
@@ -98,7 +100,12 @@ async def custodian() -> HTMLResponse:
     """The custodian's room, empty: what is private is asked for with a token."""
     return _page(
         "The custodian's room",
-        _filled("custodian", scale=" ".join(SCALE)),
+        _filled(
+            "custodian",
+            scale=" ".join(SCALE),
+            mechanisms=_options(get_args(MechanismName)),
+            cycle_mechanisms=_options(get_args(CycleMechanismName)),
+        ),
         scripts=("custodian",),
         charts=("drawing", "zoom", "check"),
     )
@@ -181,6 +188,11 @@ def _facts(stream: Published) -> str:
         "last report": last,
         "state": state,
     }
+    return _listed(told)
+
+
+def _listed(told: Mapping[str, str]) -> str:
+    """Names and values as they stand below a title."""
     return "".join(
         f'<div><dt>{escape(name)}</dt><dd data-fact="{escape(name)}">{escape(value)}</dd></div>'
         for name, value in told.items()
@@ -211,19 +223,24 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         level=escape(plan.level),
         title=escape(words.title(plan)),
         reported=escape(words.reported(plan)),
-        facts=_facts(stream),
+        facts=_facts(stream) + _listed(words.errors(plan, [group.size for group in stream.groups])),
         noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
+        when=escape(when_out(plan)),
         spread=escape(_spread(stream)),
         mechanism=escape(plan.mechanisms_text),
         unit=escape(unit),
         zone=escape(plan.grid.zone),
-        options="".join(f"<option>{escape(name)}</option>" for name in stream.names),
+        options=_options(stream.names),
         single=" hidden" if len(stream.names) == 1 else "",
         promise=_promise(stream, alone=alone),
         sentences=parts.sentences({"sentences": words.sentences(stream.guarantee)}),
         last=_last(rows, unit) if rows else "",
         total=parts.TOTAL if plan.groups else "",
     )
+
+
+def _options(names: Sequence[str]) -> str:
+    return "".join(f"<option>{escape(name)}</option>" for name in names)
 
 
 def _none(stream: Published) -> str:

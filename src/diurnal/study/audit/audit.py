@@ -141,7 +141,8 @@ class Audit(Pictured):
             lines.append(
                 f"{WHAT[each.change]:28}{number(each.promised):>10}{number(each.worst):>14}{number(found):>21}"
             )
-        lines += ["", *(f"{'held  ' if fact.held else 'BROKEN'}  {fact.name}" for fact in self.facts)]
+        # Found for several changes, a fact is said once.
+        lines += ["", *dict.fromkeys(f"{'held  ' if fact.held else 'BROKEN'}  {fact.name}" for fact in self.facts)]
         return "\n".join([*lines, "", self.verdict, *self.breaches])
 
 

@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from diurnal.errors import InputError
+from diurnal.errors import InputError, installs
 
 LEAST = 17
 """The first Java that Spark 4 runs on."""
@@ -45,7 +45,7 @@ def find_java() -> Path:
         return Path(found).resolve().parents[1]
     raise InputError(
         f"Spark needs Java {LEAST} or later, and there is none here.",
-        hint="pip install 'diurnal[spark]' brings one; or install openjdk-17-jre-headless, or set JAVA_HOME.",
+        hint=f"{installs('spark')} brings one; or install openjdk-17-jre-headless, or set JAVA_HOME.",
     )
 
 

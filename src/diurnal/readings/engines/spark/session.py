@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import pyarrow as pa
 
 from diurnal import errors
-from diurnal.errors import DiurnalError, InputError, ReadingsError
+from diurnal.errors import DiurnalError, InputError, ReadingsError, installs
 from diurnal.readings.engines.spark.java import find_java
 
 PANDAS = "PySpark does not yet fully support pandas"
@@ -41,7 +41,7 @@ def make_session(master: str, settings: Mapping[str, str] = MappingProxyType({})
         try:
             from pyspark.sql import SparkSession
         except ModuleNotFoundError:
-            raise InputError("Spark is not installed here.", hint="pip install 'diurnal[spark]'") from None
+            raise InputError("Spark is not installed here.", hint=installs("spark")) from None
         local = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {}
         # Tasks run on the same Python as the rest: another one may lack a library, or have another NumPy.
         with _environment(JAVA_HOME=str(find_java()), PYSPARK_PYTHON=sys.executable, **local):

@@ -143,10 +143,28 @@ async function know() {
   [by("low").value, by("high").value] = panel.domain || ["", ""];
   const { streams } = await get("/v1/streams");
   if (!streams.length) return;
-  const { plan } = await get(`/v1/streams/${streams[0].stream}`), days = (plan.grid.slots * plan.grid.minutes) / 1440;
+  const last = streams.filter((each) => each.running).at(-1) ?? streams.at(-1);
+  const { plan } = await get(`/v1/streams/${last.stream}`), days = (plan.grid.slots * plan.grid.minutes) / 1440;
   [by("low").value, by("high").value] = plan.domain;
   if (plan.history) by("history").value = String(plan.history);
   if (by("period").querySelector(`[value="${days}d"]`)) by("period").value = `${days}d`;
+  if (["mean", "sum"].includes(plan.query.kind)) asRunning(plan, names);
+}
+
+// The first thing that is predicted is what runs, and not what nobody would start: as its plan has it.
+function asRunning(plan, names) {
+  const { reference, body, variation_bound: bound } = plan, level = reference && reference.profile.reduce((sum, each) => sum + each, 0) / reference.profile.length;
+  [by("query").value, by("level").value] = [plan.query.kind, plan.level];
+  for (const [name, value] of Object.entries({ epsilon: plan.epsilon, cycle_epsilon: plan.cycle_epsilon ?? plan.epsilon })) {
+    if (/^[0-9.]+$/.test(value)) by(name).value = value;
+  }
+  [by("minimum_group").value, by("grace").value] = [plan.minimum_group, plan.grace];
+  if (plan.groups && names.includes(plan.groups)) by("groups").value = plan.groups;
+  if (level > 0) by("mean_reading").value = String(Math.round(level));
+  else {
+    if (body && body.radius) by("body_radius").value = String(body.radius);
+    if (Number.isInteger(bound)) by("bound").value = String(bound);
+  }
 }
 
 export function work(told) {
