@@ -222,6 +222,16 @@ def test_every_kind_of_plan_can_be_said(town, flags, query):
     assert json.loads((town / "other.json").read_text())["query"]["kind"] == query
 
 
+@pytest.mark.parametrize("known", [(), ("--open-data", "open.parquet")], ids=["", "open data"])
+def test_a_mean_reading_counts_beside_a_radius(town, known):
+    """A body of a radius of one's own lies around the public day at the public mean that was said."""
+    words = ("--epsilon", "1", "--history", "20", "--body-radius", "2000", "--mean-reading", "377", *known)
+    run("plan", "homes.parquet", *words, "--out", "other.json")
+    plan = json.loads((town / "other.json").read_text())
+    assert sum(plan["reference"]["profile"]) / 48 == pytest.approx(377, abs=1)
+    assert plan["body"]["reference"] == plan["reference"]["profile"]
+
+
 def test_a_start_spends_once(started):
     """Starting says what it costs and from when on it reports; again, it is the same stream and spends nothing."""
     before = said("ledger", "--store", "city.db")

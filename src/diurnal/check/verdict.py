@@ -257,6 +257,7 @@ class Verdict(Pictured, Private):
             f"Verdict: what cycles have in common is {self.words}.",
             "It is not protected: in pattern mode it is published with the variations, and",
             "no epsilon helps; strong mode protects it one cycle at a time.",
+            "So take a strong plan; a pattern plan only where this may be known.",
             f"digest  {self.digest}",
         ]
         return "\n".join([*head, *body, "", *tail])

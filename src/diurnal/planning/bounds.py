@@ -59,7 +59,7 @@ def informed(
         return plan
     whole = None if open_data is None else _whole(open_data, plan)
     if plan.reference is None:
-        plan = plan.with_(reference=_reference(plan, whole, level))
+        plan = plan.with_(reference=reference_of(plan, whole, level))
     sizes = plan.shape_of(shape).group_sizes
     plan = _with_body(plan, sizes, whole, free=free)
     return _with_bound(plan, sizes, whole)
@@ -77,7 +77,12 @@ def _whole(open_data: Panel, plan: Plan) -> Panel:
     return open_data.first(open_data.n_cycles)
 
 
-def _reference(plan: Plan, open_data: Panel | None, level: Number | None) -> Reference:
+def reference_of(plan: Plan, open_data: Panel | None, level: Number | None) -> Reference:
+    """The reference from what is publicly known.
+
+    Raises:
+        PlanError: Nothing is.
+    """
     if open_data is not None:
         found = public_reference(open_data)
         return found if level is None else found.at_level(level)

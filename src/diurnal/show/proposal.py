@@ -10,11 +10,10 @@ from typing import Any
 
 from diurnal.errors import PlanError
 from diurnal.exact import text
-from diurnal.planning.bounds import informed
+from diurnal.planning.bounds import informed, reference_of
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import best_split, choose, epsilon_for, explain, predict
 from diurnal.planning.prediction import Prediction, Row
-from diurnal.planning.reference import public_reference
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 from diurnal.readings.panel import Panel, Shape
@@ -127,9 +126,9 @@ def propose(
         InputError: It cannot be meant.
     """
     draft = _draft(asked, homes, domain)
-    if asked.body_radius is not None:
-        draft = _around(draft, open_data, asked.body_radius)
     level = asked.mean_reading
+    if asked.body_radius is not None:
+        draft = _around(draft, open_data, level, asked.body_radius)
     if asked.target_error is not None:
         least = epsilon_for(draft, homes, asked.target_error, open_data=open_data, level=level)
         draft = draft.with_(epsilon=least, cycle_epsilon=None)
@@ -205,9 +204,10 @@ def _query(name: str, above: int | None, edges: str | None) -> Query:
     )
 
 
-def _around(draft: Plan, elsewhere: Panel | None, body_radius: int) -> Plan:
-    """The plan with a body of a radius, around the open homes' profile where there is one."""
-    reference = None if elsewhere is None else public_reference(elsewhere)
+def _around(draft: Plan, elsewhere: Panel | None, level: str | None, body_radius: int) -> Plan:
+    """The plan with a body of a radius, around what is publicly known where something is."""
+    known = elsewhere is not None or level is not None
+    reference = reference_of(draft, elsewhere, level) if known else None
     around = None if reference is None else reference.profile
     body = Ellipsoid(radius=body_radius, reference=around, weighting="harmonic")
     return draft.with_(body=body, reference=reference)
