@@ -153,7 +153,7 @@ def report(
             screen.line(row.to_json())
         rows += batch
     new = [row for row in rows if row.step not in published]
-    screen.log("reported", plan=found.plan.hash, rows=len(rows), new=len(new))
+    screen.log("reported", plan=found.plan.hash, rows=len(rows))
     screen.say(_account(found, panel, rows, new))
     if new:
         screen.table(_rows_table(new))
