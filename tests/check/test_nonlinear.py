@@ -101,6 +101,17 @@ def test_the_p_value_is_that_of_dcor(n):
     assert ours == pytest.approx(dcor.independence.distance_correlation_t_test(left, right).pvalue, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_homes_that_are_all_alike_but_one_are_no_evidence(seed):
+    """Where all homes but one move alike there is nothing to compare: the check says so, and does not fail."""
+    readings = np.full((14 * 4, 12), 300)
+    readings[:, 0] = np.random.default_rng(seed).integers(0, 900, 14 * 4)
+    readings[:4, 1:] += 1
+    panel = planted(homes=12, cycles=14, slots=4).following(readings, first_step=0)
+    assert (look(panel, seed).p == 1).all()
+    assert dn.check(panel).nonlinear is not None
+
+
 def test_what_one_thread_finds_many_find(monkeypatch):
     """However many threads look, and whichever is first, the same panel and seed give the same bits."""
     panel, found = planted(homes=60, cycles=16, slots=12), []

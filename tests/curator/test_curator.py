@@ -8,6 +8,7 @@ import pytest
 
 import diurnal as dn
 import support
+from diurnal.curator import publishing
 from diurnal.errors import DiurnalError, LimitError, PlanError, QueryError, ReadingsError, StoreError, StreamError
 from diurnal.promise import noise
 
@@ -201,6 +202,17 @@ def test_noise_is_drawn_once_for_a_cycle_and_group(name, monkeypatch):
     cycles = {"pattern": 0, "share": 12, "histogram": 12}.get(name, 8)
     assert at_start == (0 if name in ("share", "histogram") else 2)
     assert len(drawn) == at_start + 2 * cycles
+
+
+@pytest.mark.parametrize("name", ["strong", "share", "histogram"])
+def test_a_value_without_its_noise_does_not_come_to_be(name, monkeypatch):
+    """Where a cycle's noise should be and is not, there is an error and no row: never an exact sum."""
+    panel = support.town()
+    stream = begin(name, panel)
+    monkeypatch.setattr(publishing.Publisher, "_noise", lambda publisher, cycle: {})
+    with pytest.raises(KeyError):
+        stream.report(panel)
+    assert stream.rows() == []
 
 
 def test_a_closed_cycle_leaves_no_noise_and_no_readings_behind():

@@ -78,7 +78,7 @@ def test_what_is_set_aside_is_told_and_counted(opens, town, tmp_path):
     (folder / "b.csv").write_text("\n".join([lines[0].replace("wh", "mwh"), *lines[1:]]) + "\n")
     first, second = watch_folder(stream, folder, once=True, minutes=30)
     assert (len(first.rows), first.set_aside) == (12, {"outside the domain": 1})
-    assert stream.quality()["outside the domain"] == 1
+    assert stream.quality()["rows of a file, outside the domain"] == 1
     assert "another unit, surely" in second.error
     assert (folder / "bad" / "b.csv").exists()
     assert len(stream.rows()) == 12

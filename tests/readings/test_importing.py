@@ -460,17 +460,16 @@ def test_net_export_is_data_where_the_domain_says_so():
 
 @pytest.mark.parametrize("homes", [1, 3])
 def test_readings_of_another_unit_are_refused(homes, tmp_path):
-    """If a hundred rows and most of all lie outside the domain, nothing is made: the unit is another, surely."""
+    """If a hundred rows and most of all lie above the domain, nothing is made: the unit is another, surely."""
     wrong = [row for home in range(homes) for row in half_hours(150, 400.0, str(home))]
     right = half_hours(100, 0.4, "right")
-    with pytest.raises(
-        ReadingsError, match=f"{150 * homes} rows lie outside the domain, .* and 100 within"
-    ) as error:
+    with pytest.raises(ReadingsError, match=f"{150 * homes} rows lie above .* and 100 do not") as error:
         make(wrong + right, out=tmp_path / "homes.parquet")
-    assert "read in kWh" in error.value.hint
+    assert "taken as kWh" in error.value.hint
     assert not list(tmp_path.iterdir())
     assert make(half_hours(99, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 99}
     assert make(half_hours(100, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 100}
+    assert make(half_hours(150, -0.4) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 150}
 
 
 def test_a_unit_against_the_columns_name_is_noted():

@@ -47,6 +47,9 @@ LEAST_HOUSEHOLDS = 10
 ROUNDING = 1e-12
 """Below what share of a household's sum of squares a part of it is rounding and no more."""
 
+ALIKE = 1e-9
+"""Below what share of the largest distance centred ones are rounding and no more."""
+
 STRENGTHS = (0.1, 0.2, 0.4, 0.8)
 """Planted dependence: by how much a cycle's size follows the other's, from the smallest household to the
 largest."""
@@ -197,12 +200,13 @@ def _centred(block: Floats) -> Floats:
     from scipy.spatial.distance import pdist, squareform
 
     found: Floats = squareform(pdist(block))
-    n, sums = len(found), found.sum(axis=0)
+    n, sums, largest = len(found), found.sum(axis=0), found.max()
     found -= sums / (n - 2)
     found -= sums[:, None] / (n - 2)
     found += sums.sum() / ((n - 1) * (n - 2))
     np.fill_diagonal(found, 0)
-    return found
+    # Where all homes but one are alike there is nothing to compare, and what is left is rounding: no evidence.
+    return found if np.abs(found).max() > ALIKE * largest else np.zeros_like(found)
 
 
 def _p_value(left: Floats, right: Floats) -> float:
@@ -210,10 +214,11 @@ def _p_value(left: Floats, right: Floats) -> float:
     from scipy.special import stdtr
 
     n = len(left)
-    scale = float(np.vdot(left, left) * np.vdot(right, right))
-    if scale <= 0:
+    own, other = float(np.vdot(left, left)), float(np.vdot(right, right))
+    if not (own and other):
         return 1.0
-    coefficient = min(float(np.vdot(left, right)) / math.sqrt(scale), 1 - 1e-12)
+    most = 1 - ROUNDING
+    coefficient = min(max(float(np.vdot(left, right)) / math.sqrt(own * other), -most), most)
     freedom = n * (n - 3) / 2 - 1
     return float(stdtr(freedom, -math.sqrt(freedom) * coefficient / math.sqrt(1 - coefficient**2)))
 

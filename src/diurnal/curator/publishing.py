@@ -166,7 +166,9 @@ class Publisher:
         """The values of a step: noisy profile, sums, and the cycle's noise where there is one."""
         plan = self._record.plan
         slot, cells = plan.grid.slot(step), len(plan.query.series)
-        drawn = [noise[group.name] for group in self._record.groups] if noise else None
+        # Where a layer has noise, a value without it must not come to be: not even where none was kept.
+        has_noise = self._layers[0].cycle is not None
+        drawn = [noise[group.name] for group in self._record.groups] if has_noise else None
         values = []
         for cell in range(cells):
             for index, (profile, unit, below) in enumerate(self._parts(slot)):

@@ -8,7 +8,6 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -173,8 +172,9 @@ class Stream:
             self._store.take(number, digest)
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
-            aside = Counter(counts) + Counter({} if account is None else account.set_aside)
-            for what, how_many in aside.items():
+            aside = {} if account is None else account.set_aside
+            told = {**counts, **{f"rows of a file, {reason}": n for reason, n in aside.items()}}
+            for what, how_many in told.items():
                 self._store.count(number, what, how_many)
             return [] if panel is None else self._report(panel, close=False, again=again)
 

@@ -100,7 +100,8 @@ _erf = np.vectorize(math.erf, otypes=[float])
 
 def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
     if not known:
-        return "what is dropped is not known without a public reference"
+        missing = "a public reference" if plan.reference is None else "open data"
+        return f"what is dropped is not known without {missing}"
     bounded = plan.body is not None or plan.variation_bound is not None
     return "what bounds clip is not known without open data" if bounded and open_data is None else ""
 

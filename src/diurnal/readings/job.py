@@ -33,7 +33,7 @@ from diurnal.readings.source import Readings
 from diurnal.readings.stage import Place, Stage
 
 MANY = 100
-"""Of fewer readings outside the domain it may be one broken meter, and no wrong unit."""
+"""Of fewer rows above the domain it may be one broken meter, and no wrong unit."""
 
 
 @dataclass(repr=False)
@@ -119,13 +119,12 @@ class Job:
 
     def check_some(self) -> None:
         """Refuse a panel without any reading, and one of which most was in another unit, surely."""
-        outside = self.set_aside[quality.OUTSIDE_DOMAIN]
-        if outside >= MANY and outside > self.tally["kept"]:
-            low, high = self.options.domain
+        above, kept = self.tally["above"], self.tally["kept"]
+        if above >= MANY and above > kept:
             raise self.given.parts[0].error(
-                f"{outside:,} rows lie outside the domain, from {low} to {high} {self.options.unit}, and "
-                f"{self.tally['kept']:,} within: that is another unit, surely.",
-                hint=f"It was read in {self.given.format.unit}. Say unit='Wh', or what it is; or widen the domain.",
+                f"{above:,} rows lie above {self.options.domain[1]:,} {self.options.unit}, the most there can be, "
+                f"and {kept:,} do not: that is another unit, surely.",
+                hint=f"They were taken as {self.given.format.unit}. Say what they are: unit=...",
             )
         if not self.tally["readings"]:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
@@ -139,6 +138,7 @@ class Job:
             self.examples.setdefault(reason, example)
         self.tally += quality.tally(block.readings, block.present, 1440 // self.rules.minutes)
         self.tally["kept"] += block.kept
+        self.tally["above"] += block.above
 
     def quality(self) -> Quality:
         """What became of every row."""

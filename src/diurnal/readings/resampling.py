@@ -86,6 +86,8 @@ class Resampled:
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each reason the meter and second of one of its rows."""
+    above: int = 0
+    """How many rows lie above the domain: if most do, they are in another unit."""
 
     def moved(self, before: int) -> Resampled:
         """The same where these meters come after so many others."""
@@ -123,6 +125,7 @@ def resample(rows: Records, meters: Meters, rules: Rules) -> Resampled:
         kept=int(n_rows[present].sum()),
         counts=account.counts,
         examples=account.examples,
+        above=account.above,
     )
 
 
@@ -132,6 +135,7 @@ class _Account:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, tuple[int, int]] = {}
+        self.above = 0
 
     def rows(self, reason: str, rows: Records, mask: Marks) -> None:
         if mask.any():
@@ -161,6 +165,7 @@ def _readable(rows: Records, meters: Meters, rules: Rules, account: _Account) ->
     for reason, mask in reasons.items():
         account.rows(reason, rows, mask & alive)
         alive &= ~mask
+    account.above += int(np.count_nonzero(reasons[quality.OUTSIDE_DOMAIN]))
     return rows if alive.all() else rows[alive]
 
 
@@ -303,6 +308,7 @@ def _households(cells: _Cells, meters: Meters, rules: Rules, account: _Account) 
     readings = np.where(there, _rounded(cells, counted, there, meters, rules), 0)
     inside = (readings >= rules.domain[0]) & (readings <= rules.domain[1])
     _set_aside(quality.OUTSIDE_DOMAIN, n_rows, there & ~inside, meters, rules, account)
+    account.above += int(n_rows[there & (readings > rules.domain[1])].sum())
     present = there & inside
     return np.where(present, readings, 0), present, np.where(present, n_rows, 0)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 import time
@@ -58,6 +59,13 @@ def _with_gaps(panel, seed):
     return panel.following(
         panel.readings * signs, present=rng.random(panel.readings.shape) < 0.97, first_step=panel.first_step
     )
+
+
+def test_one_worker_has_them_all(request):
+    """Tests that need Spark run in one worker, so that there is one session: xdist knows their group."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("there are no workers")
+    assert request.node.nodeid.endswith("@spark")
 
 
 def _rows(panel):

@@ -18,7 +18,7 @@ from diurnal.readings.panel import Panel
 Result = TypeVar("Result")
 
 AHEAD = 1 << 24
-"""How many readings `batches` brings here at a time, about: some 150 MB."""
+"""How many readings `batches` brings here at a time, about: some 150 MB, twice that as it goes on."""
 
 
 @runtime_checkable
@@ -80,6 +80,7 @@ def batches(panel: Panel, cycles: int) -> Iterator[Panel]:
         end = min((begin // slots + cycles) * slots, panel.steps.stop)
         if end > read_to and not isinstance(panel.data, Engine):
             read_to = max(end, begin + ahead // slots * slots)
+            del here
             here = in_memory(panel.between(begin, read_to))
         yield here.between(begin, end)
         begin = end

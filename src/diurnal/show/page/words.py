@@ -7,8 +7,8 @@ short and whole (theory 6).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import groupby
 
 from diurnal.check.periods import in_words
@@ -126,7 +126,8 @@ def _told(plan: Plan) -> dict[str, str]:
     }
 
 
-def errors(plan: Plan, sizes: Sequence[int]) -> dict[str, str]:
+@lru_cache(maxsize=64)
+def errors(plan: Plan, sizes: tuple[int, ...]) -> dict[str, str]:
     """How large a report's error is predicted to be, and that of publishing nothing: from public facts alone.
 
     Args:
@@ -138,9 +139,10 @@ def errors(plan: Plan, sizes: Sequence[int]) -> dict[str, str]:
     whose = "a report" if len(sizes) == 1 else "a report, smallest group"
     # What is known to be dropped is in the number; what is not is said beside it.
     more = f"; {own.note}" if own.note else ""
+    least = "" if own.bias is not None else "at least "
     most = "at most " if nothing.note.startswith("at most") else ""
     return {
-        f"predicted error of {whose}": f"{short(own.errors.step)} {unit}{more}",
+        f"predicted error of {whose}": f"{least}{short(own.errors.step)} {unit}{more}",
         "error of publishing nothing": f"{most}{short(nothing.errors.step)} {unit}",
     }
 

@@ -89,9 +89,12 @@ async def one(request: Request, key: str) -> HTMLResponse:
     except ProblemError:
         said = _filled("said", title="There is no such stream", words="It may have another name.")
         return _page("There is no such stream", said, status=404)
-    rows = await service.read(lambda: service.reader.rows(stream, _last_steps(stream)))
+    sizes = tuple(group.size for group in stream.groups)
+    rows, errors = await service.read(
+        lambda: (service.reader.rows(stream, _last_steps(stream)), words.errors(stream.plan, sizes))
+    )
     alone = len(service.hub.streams()) == 1
-    content = _stream(stream, public(rows), alone=alone)
+    content = _stream(stream, public(rows), errors, alone=alone)
     return _page(words.title(stream.plan), content, scripts=("stream",), charts=("drawing", "zoom"))
 
 
@@ -212,7 +215,7 @@ def _last_steps(stream: Published) -> range:
     return range(max(stream.first_step, stream.last_step - most + 1), stream.last_step + 1)
 
 
-def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
+def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str], *, alone: bool) -> str:
     plan, cycle = stream.plan, words.cycle_word(stream.plan.grid)
     unit = plan.query.unit(plan.grid.unit)
     return _filled(
@@ -223,7 +226,7 @@ def _stream(stream: Published, rows: Sequence[Report], *, alone: bool) -> str:
         level=escape(plan.level),
         title=escape(words.title(plan)),
         reported=escape(words.reported(plan)),
-        facts=_facts(stream) + _listed(words.errors(plan, [group.size for group in stream.groups])),
+        facts=_facts(stream) + _listed(errors),
         noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
         when=escape(when_out(plan)),
         spread=escape(_spread(stream)),

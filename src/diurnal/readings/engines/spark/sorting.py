@@ -179,7 +179,7 @@ class Sorting:
     ) -> pa.RecordBatch:
         n, steps = found.readings.shape
         tally = quality.tally(found.readings, found.present, 1440 // self.rules.minutes)
-        account = {"set_aside": set_aside, "tally": {**tally, "kept": found.kept}}
+        account = {"set_aside": set_aside, "tally": {**tally, "kept": found.kept, "above": found.above}}
         values = pa.array(found.readings.ravel(), mask=~found.present.ravel())
         groups = [
             pa.array([names[code] for code in codes[place : place + n].tolist()], pa.string())
