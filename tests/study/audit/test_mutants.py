@@ -160,6 +160,13 @@ def float_sums(monkeypatch):
         return sums
 
     on_variations(monkeypatch, change)
+    real = publishing.Publisher._values
+    # A float is refused there: it goes as what it is exactly.
+    monkeypatch.setattr(
+        publishing.Publisher,
+        "_values",
+        lambda self, step, sums, noise: real(self, step, [Fraction(each) for each in sums], noise),
+    )
 
 
 def missing_dropped_from_the_sum(monkeypatch):
