@@ -7,6 +7,9 @@ import pytest
 
 from diurnal.study.reproduction import reproduce
 
+# One worker has them all: a study takes most of a minute.
+pytestmark = pytest.mark.xdist_group("reproduce")
+
 
 @pytest.fixture(scope="module")
 def ausgrid_study(data_folder):
