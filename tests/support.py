@@ -50,6 +50,12 @@ def town(*, n=40, cycles=12, slots=4, seed=1, high=100, groups=None, first_step=
     return small_panel((profile + moves).reshape(-1, n), slots=slots, groups=groups, first_step=first_step)
 
 
+def of_groups(panel: Panel, number: int) -> Panel:
+    """The households of a panel so many times, each time a group: noise is drawn for each by itself."""
+    groups = {"group": [f"{each:04}" for each in range(number) for _ in panel.households]}
+    return Panel.from_array(np.tile(panel.readings, (1, number)), grid=panel.grid, groups=groups)
+
+
 def plan_for(panel: Panel, **more) -> Plan:
     """A plan for a small panel; pattern mode with Laplace noise unless said otherwise."""
     fields = {

@@ -87,11 +87,21 @@ def test_at_least_200_pairs_are_looked_at():
     assert look(planted(homes=20, cycles=8, slots=4)).n_pairs == 16
 
 
-@pytest.mark.parametrize("n", [10, 40, 150])
-def test_the_p_value_is_that_of_dcor(n):
-    """Centred distances agree with dcor's, and the p-value with its own t-test."""
-    import dcor
+@pytest.fixture(scope="module")
+def dcor():
+    """The package, as plain Python: to compile itself takes it longer than all of this file's tests."""
+    import numba
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        import dcor
+
+        return dcor
+
+
+@pytest.mark.parametrize("n", [10, 40, 150])
+def test_the_p_value_is_that_of_dcor(dcor, n):
+    """Centred distances agree with dcor's, and the p-value with its own t-test."""
     rng = np.random.default_rng(n)
     left = rng.standard_normal((n, 6))
     right = left**2 + rng.standard_normal((n, 6))

@@ -468,10 +468,11 @@ def test_noise_is_scaled_by_the_heaviest_weight_of_the_group(level, monkeypatch)
 
 
 def test_a_row_s_deviation_is_that_of_its_noise():
-    """Over many starts the numerators of a step scatter as the row says."""
-    panel = support.town(cycles=6)
+    """Over many groups of equal readings the numerators of a step scatter as the row says."""
+    panel = support.of_groups(support.town(n=1, cycles=6), 600)
     for name in ("pattern", "strong", "strong, basis", "strong, blocks"):
-        rows = [begin(name, panel, query=dn.Sum()).report(panel.between(16, 20))[0] for _ in range(300)]
+        rows = begin(name, panel, query=dn.Sum(), groups="group").report(panel.between(16, 20))[:600]
+        assert {row.step for row in rows} == {16}
         assert np.std([float(row.numerator) for row in rows]) == pytest.approx(rows[0].deviation, rel=0.2)
 
 

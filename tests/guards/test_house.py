@@ -17,21 +17,29 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 
 
-def test_importing_diurnal_is_light():
-    """`import diurnal` pulls in no web, chart, Spark, OpenDP or SciPy module."""
-    heavy = [
-        "matplotlib",
-        "pyspark",
-        "fastapi",
-        "uvicorn",
-        "httpx",
-        "opendp",
-        "scipy",
-        "pandas",
-        "sqlalchemy",
-        "duckdb",
-    ]
-    script = f"import sys, diurnal; print([m for m in {heavy} if m in sys.modules])"
+HEAVY = [
+    "matplotlib",
+    "pyspark",
+    "fastapi",
+    "uvicorn",
+    "httpx",
+    "opendp",
+    "scipy",
+    "pandas",
+    "sqlalchemy",
+    "duckdb",
+]
+
+
+@pytest.mark.parametrize(
+    ("what", "heavy"),
+    [("diurnal", HEAVY), ("diurnal.show.cli", [*HEAVY, "diurnal.study.audit", "diurnal.study.reproduction"])],
+)
+def test_importing_is_light(what, heavy):
+    """`import diurnal` pulls in no web, chart, Spark, OpenDP, SciPy or database module. Neither does the command
+    line, which also leaves audits and experiments alone until somebody asks for them.
+    """
+    script = f"import sys, {what}; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
 

@@ -74,16 +74,19 @@ def test_pattern_noise_adds_up_over_days_and_strong_noise_averages_out():
 @pytest.mark.parametrize("mechanism", ["laplace", "cube"])
 def test_predicted_errors_of_totals_are_the_measured_ones(level, mechanism):
     """Totals over four days of a silent town have the predicted error, repeating noise and fresh noise alike."""
-    panel = support.small_panel(np.full((4 * 5, 20), 7), slots=4)
-    grid = dn.Grid(slots=4, minutes=360)
-    panel = dn.Panel.from_array(panel.readings, grid=grid)
+    silent = dn.Panel.from_array(np.full((4 * 5, 20), 7), grid=dn.Grid(slots=4, minutes=360))
+    panel = support.of_groups(silent, 500)
     one = support.plan_for(
-        panel, query=dn.Sum(), level=level, mechanism=mechanism, cycle_mechanism=mechanism, history=1
+        panel,
+        query=dn.Sum(),
+        level=level,
+        mechanism=mechanism,
+        cycle_mechanism=mechanism,
+        history=1,
+        groups="group",
     )
-    errors = []
-    for _ in range(500):
-        rows = support.start(panel, one).report(panel.after(1))
-        errors.append(float(sum(support.numerators(rows)) - 16 * 7 * 20))
+    rows = support.start(panel, one).report(panel.after(1))
+    errors = np.array(support.numerators(rows), dtype=float).reshape(16, 500).sum(axis=0) - 16 * 7 * 20
     layer, cycle, ones = one.pattern_layer(), one.cycle_layer(), np.ones(4)
     predicted = 16 * layer.variance(ones) + (4 * cycle.variance(ones) if cycle else 0)
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(math.sqrt(predicted), rel=0.2)

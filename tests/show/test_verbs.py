@@ -68,17 +68,19 @@ def town(made, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def started(town):
+def started(town, digest):
     """The same with a stream running in city.db."""
-    run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest())
+    run("start", "plan.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest)
     return town
 
 
-def digest():
-    return said("check", "homes.parquet")["digest"]
+@pytest.fixture(scope="module")
+def digest(made):
+    """What a check of the town gives to acknowledge."""
+    return said("check", made / "homes.parquet")["digest"]
 
 
-def test_the_examples_of_the_help_run(town, monkeypatch):
+def test_the_examples_of_the_help_run(town, digest, monkeypatch):
     """The example at the end of each verb's help runs as it stands, one verb after the other."""
     helps = run("--help").stdout
     names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
@@ -106,7 +108,7 @@ def test_the_examples_of_the_help_run(town, monkeypatch):
             continue
         run(*words[1:])
         if name == "check":
-            given["DIGEST"] = digest()
+            given["DIGEST"] = digest
         if name == "backup":
             given["HEAD"] = said("status", "--store", "city.db")["head"]
 
@@ -396,7 +398,7 @@ def test_what_cannot_be_had_again_is_not_written_over(started):
     assert {path.name: path.read_bytes() for path in started.iterdir() if path.is_file()} == before
 
 
-def test_a_refused_start_makes_no_store(town):
+def test_a_refused_start_makes_no_store(town, digest):
     """Caps hold for ever, so a store is made by a start that succeeds, and by nothing else."""
     words = ("start", "plan.json", "--history", "homes.parquet", "--store", "city.db")
     run(*words, code=1)
@@ -407,16 +409,16 @@ def test_a_refused_start_makes_no_store(town):
     run("status", "--store", "notes.txt", code=1)
     assert (town / "notes.txt").stat().st_mode & 0o777 == 0o644
     assert not (town / "city.db").exists()
-    run(*words, "--acknowledge", digest(), "--pattern-cap", "2", "--strong-cap", "2")
+    run(*words, "--acknowledge", digest, "--pattern-cap", "2", "--strong-cap", "2")
 
 
-def test_an_export_says_whose_rows_it_means(started):
+def test_an_export_says_whose_rows_it_means(started, digest):
     """With several streams in a store, what was published is not replaced by what has just begun."""
     run("report", "homes.parquet", "--store", "city.db", "--quiet")
     key = said("stop", "--store", "city.db")["stream"]
     run("raise-cap", "--pattern", "2", "--strong", "2", "--store", "city.db")
     run("plan", "homes.parquet", "--epsilon", "1", "--history", "20", "--domain", "0", "8000", "--out", "next.json")
-    run("start", "next.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest())
+    run("start", "next.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest)
     assert "--stream" in run("export", "--store", "city.db", "--out", "rows.csv", code=1).stderr
     assert said("export", "--store", "city.db", "--out", "rows.csv", "--stream", key[:12])["rows"] == 960
 

@@ -7,6 +7,7 @@ erased is overwritten.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sqlite3
@@ -27,12 +28,23 @@ LOCK = 0x6469_7572_6E61_6C
 
 
 def in_memory() -> sa.Engine:
-    """A database that ends with the process."""
-    engine = sa.create_engine(
-        "sqlite://", hide_parameters=True, poolclass=sa.pool.StaticPool, connect_args={"check_same_thread": False}
-    )
+    """A database that ends with the process.
+
+    An audit makes thousands of them: all have one dialect, so that a statement is compiled once for all.
+    """
+    first, compiled = _in_memory()
+    engine = sa.Engine(first.pool.recreate(), first.dialect, first.url, hide_parameters=True)
+    engine.update_execution_options(compiled_cache=compiled)
     _alone(engine)
     return engine
+
+
+@functools.cache
+def _in_memory() -> tuple[sa.Engine, dict[Any, Any]]:
+    """What databases in memory are made after, and their compiled statements."""
+    return sa.create_engine(
+        "sqlite://", poolclass=sa.pool.StaticPool, connect_args={"check_same_thread": False}
+    ), {}
 
 
 def of_file(path: Path) -> sa.Engine:

@@ -6,6 +6,7 @@ store of a later version than this code knows is refused.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -125,8 +126,20 @@ MIGRATIONS: dict[int, Callable[[Any], None]] = {}
 
 def create(connection: Any) -> None:
     """Make the tables of a new store."""
-    tables.create_all(connection)
+    for statement in _statements(connection.dialect.name):
+        connection.exec_driver_sql(statement)
     connection.execute(facts.insert().values(name="version", value=str(VERSION)))
+
+
+@functools.cache
+def _statements(database: str) -> tuple[str, ...]:
+    """What makes the tables, in the words of a kind of database."""
+    found: list[str] = []
+    mock: Any = sa.create_mock_engine(
+        f"{database}://", lambda made, *_: found.append(str(made.compile(dialect=mock.dialect)))
+    )
+    tables.create_all(mock, checkfirst=False)
+    return tuple(found)
 
 
 def version(connection: Any) -> int | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
 import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.ledger import Event
 from diurnal.errors import InputError, PlanError
 from diurnal.exact import text
 from diurnal.promise.budget import Budget
@@ -21,6 +20,9 @@ from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
 from diurnal.show.cli.verbs import Profiles, StoreAt, a_store, shown
 from diurnal.show.page.ledger import lines
+
+if TYPE_CHECKING:
+    from diurnal.curator.ledger import Event
 
 
 def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:

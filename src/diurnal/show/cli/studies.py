@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,10 @@ from diurnal.readings.panel import Panel
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
 from diurnal.show.cli.verbs import a_panel
-from diurnal.study.reproduction import Reproduction
-from diurnal.study.reproduction import reproduce as reproduced
 from diurnal.study.town import Town
+
+if TYPE_CHECKING:
+    from diurnal.study.reproduction import Reproduction
 
 
 class Name(StrEnum):
@@ -48,6 +49,7 @@ def reproduce(
         raise typer.BadParameter("The town is made up, and takes no data.", param_hint="--data")
     from diurnal.show import document
     from diurnal.show import reproduction as page
+    from diurnal.study.reproduction import reproduce as reproduced
 
     document.ready(out)
     study = reproduced(experiment.value, data)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.ledger import Event
 from diurnal.exact import text
+
+if TYPE_CHECKING:
+    from diurnal.curator.ledger import Event
 
 PEOPLE = {
     "erased": "A household was erased from a plan.",
