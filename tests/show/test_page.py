@@ -23,6 +23,9 @@ from diurnal.show.page import custodian_page, public_page
 from diurnal.show.page.bars import LogScale
 from diurnal.study.town import Town
 
+# What they share is made by one worker, once.
+pytestmark = pytest.mark.xdist_group("page")
+
 SECRET = 1_765_432
 HOUSEHOLD = "Q-secret-household-77"
 HOSTILE = "</script><script>alert(1)</script>"

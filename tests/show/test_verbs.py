@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pathlib
 import re
 import shlex
 import shutil
@@ -80,37 +81,56 @@ def digest(made):
     return said("check", made / "homes.parquet")["digest"]
 
 
-def test_the_examples_of_the_help_run(town, digest, monkeypatch):
-    """The example at the end of each verb's help runs as it stands, one verb after the other."""
-    helps = run("--help").stdout
-    names = re.findall(r"^│ ([a-z-]+) +[A-Z]", helps, flags=re.M)
-    assert {"demo", "import", "check", "plan", "start", "report", "watch", "export", "ledger"} <= set(names)
+LESS = {
+    "demo": ("--homes", "20", "--days", "16"),
+    "compare": ("--draws", "2"),
+    "audit": ("--no-attacks",),
+    "serve": ("--port", "0"),
+}
+"""What examples that take long are given besides."""
+
+
+def keys_told():
+    """By verb, the keys of its JSON as the docs tell them."""
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "howto" / "diurnal-toml.md").read_text()
+    rows = re.search(r"^\| verb \| keys.*?\n\n", page, flags=re.S | re.M)[0]
+    told = {
+        verb: set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|; with.*", "", keys)))
+        for verbs, keys in re.findall(r"^\| (`.*?) \| (.*?) \|$", rows, flags=re.M)
+        for verb in re.findall(r"`([\w-]+)`", verbs)
+    }
+    return {**told, "ledger": told["ledger"] | {"sound", "findings"}}
+
+
+def test_the_examples_of_the_help_run_and_print_the_keys_of_the_docs(tmp_path, monkeypatch):
+    """The example at the end of each verb's help runs, one verb after the other, and with --json it prints the keys
+    that the docs tell of that verb, none more and none less.
+    """
+    names = re.findall(r"^│ ([a-z-]+) +[A-Z]", run("--help").stdout, flags=re.M)
+    told = keys_told()
+    assert sorted(names) == sorted(told)
     later = ["report", "watch", "export", "drift", "status", "ledger", "backup", "raise-cap", "erase", "move-out"]
-    service = ["token", "serve"]
-    last = ["stop", "fence", "demo", "reproduce", "compare", "audit"]
-    order = ["town", "import", "check", "plan", "start", *later, *service, *last]
+    last = ["token", "serve", "stop", "fence", "demo", "reproduce", "compare", "audit"]
+    order = ["town", "import", "check", "plan", "start", *later, *last]
     assert sorted(names) == sorted(order)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    (town / "inbox").mkdir()
-    given = {"DIGEST": "", "HEAD": ""}
+    (tmp_path / "inbox").mkdir()
+    found = {}
     for name in order:
         (example,) = re.findall(r"Example: (diurnal .*)", run(name, "--help").stdout)
+        given = {"DIGEST": found.get("check", {}).get("digest"), "HEAD": found.get("status", {}).get("head")}
         words = [given.get(word, word) for word in shlex.split(example.strip())]
         assert words[:2] == ["diurnal", name]
-        if name == "demo":
-            words += ["--homes", "40", "--days", "30"]
-        if name == "compare":
-            words += ["--draws", "2"]
-        if name == "audit":
-            words += ["--no-attacks"]
+        words += LESS.get(name, ())
+        if name == "watch":
+            shutil.copy(tmp_path / "town.csv.gz", tmp_path / "inbox")
         if name == "serve":
-            assert served(*words[1:], "--port", 0)["tokens"] == "tokens.json"
-            continue
-        run(*words[1:])
-        if name == "check":
-            given["DIGEST"] = digest
-        if name == "backup":
-            given["HEAD"] = said("status", "--store", "city.db")["head"]
+            found[name] = served(*words[1:])
+        else:
+            found[name] = json.loads(run(*words[1:], "--json").stdout.splitlines()[0])
+        assert found[name]["version"] == 1
+        assert found[name].keys() - {"version", "verb"} == told[name] - {"verb"}, name
 
 
 def test_check_has_the_keys_others_rely_on(town):

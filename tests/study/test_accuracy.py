@@ -11,6 +11,9 @@ from benchmarks import accuracy
 
 import support
 
+# What they share is made by one worker, once.
+pytestmark = pytest.mark.xdist_group("accuracy")
+
 
 @pytest.fixture(scope="module")
 def homes():

@@ -8,6 +8,9 @@ import pytest
 import diurnal as dn
 from diurnal.check.correlation import correlations
 
+# What they share is made by one worker, once.
+pytestmark = pytest.mark.xdist_group("checked")
+
 
 @pytest.fixture(scope="module")
 def year(data_folder):

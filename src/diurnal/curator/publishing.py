@@ -175,7 +175,7 @@ class Publisher:
                 above = profile + sums[cell * len(self._layers) + index] * below
                 if drawn is not None:
                     above += drawn[index][slot * cells + cell] * unit
-                values.append(Fraction(above, below))
+                values.append(Fraction(above) if below == 1 else Fraction(above, below))
         return tuple(values)
 
     def _parts(self, slot: int) -> list[tuple[int, int, int]]:

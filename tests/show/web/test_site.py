@@ -830,33 +830,34 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
         assert "ε for the usual cycle, for ever" in opened.text("#ask")
 
 
-@pytest.mark.parametrize(
-    ("field", "typed"),
-    [
-        *(("body_radius", "abc"), ("households", "many"), ("bound", "1e5"), ("history", "0"), ("history", "")),
-        *(("epsilon", "-1"), ("high", ""), ("delta", "half"), ("grace", "0.5")),
-    ],
+UNREADABLE = (
+    *(("body_radius", "abc"), ("households", "many"), ("bound", "1e5"), ("history", "0"), ("history", "")),
+    *(("epsilon", "-1"), ("high", ""), ("delta", "half"), ("grace", "0.5")),
 )
-def test_what_cannot_be_read_is_marked_and_not_left_out(chromium, fresh, field, typed):
+"""Fields, and what cannot be read in them."""
+
+
+def test_what_cannot_be_read_is_marked_and_not_left_out(chromium, fresh):
     """A field that cannot be read is marked in words; nothing is asked, predicted or offered until it is mended."""
     with room(chromium, fresh) as opened:
         page = opened.page
         explored(opened, low="0")
         page.evaluate("document.querySelector('#ask details').open = true")
-        before, opened.asked[:] = page.input_value(f"#{field}"), []
-        page.fill(f"#{field}", typed)
-        opened.until("document.querySelectorAll('.bars').length === 0")
-        assert page.get_attribute(f"#{field}", "aria-invalid") == "true"
-        said = page.get_attribute(f"#{field}", "aria-describedby")
-        assert len(opened.text(f"#{said}")) > 10
-        assert "until what is marked can be read" in opened.text("#found-said")
-        assert page.is_disabled("#explain")
-        page.wait_for_timeout(400)
-        assert not [url for url in opened.asked if url.endswith("/plan")]
-        page.fill(f"#{field}", before)
-        page.wait_for_selector(".bars .own")
-        assert page.get_attribute(f"#{field}", "aria-invalid") == "false"
-        assert not page.locator(f"#{said}").is_visible()
+        for field, typed in UNREADABLE:
+            before, opened.asked[:] = page.input_value(f"#{field}"), []
+            page.fill(f"#{field}", typed)
+            opened.until("document.querySelectorAll('.bars').length === 0")
+            assert page.get_attribute(f"#{field}", "aria-invalid") == "true", field
+            said = page.get_attribute(f"#{field}", "aria-describedby")
+            assert len(opened.text(f"#{said}")) > 10, field
+            assert "until what is marked can be read" in opened.text("#found-said"), field
+            assert page.is_disabled("#explain"), field
+            page.wait_for_timeout(400)
+            assert not [url for url in opened.asked if url.endswith("/plan")], field
+            page.fill(f"#{field}", before)
+            page.wait_for_selector(".bars .own")
+            assert page.get_attribute(f"#{field}", "aria-invalid") == "false", field
+            assert not page.locator(f"#{said}").is_visible(), field
 
 
 def test_a_history_that_the_panel_does_not_have_is_said(chromium, fresh):

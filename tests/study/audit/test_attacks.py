@@ -52,6 +52,9 @@ from diurnal.study.audit.attacks.setting import Setting
 from diurnal.study.audit.attacks.streams import CALENDAR, KNOWN, slot_minimum
 from diurnal.study.town import Town
 
+# What they share is made by one worker, once.
+pytestmark = pytest.mark.xdist_group("attacks")
+
 MODES = (THEOREM_1, PATTERN, STRONG)
 
 

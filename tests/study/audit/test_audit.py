@@ -14,7 +14,7 @@ from diurnal.planning.reference import Reference
 from diurnal.study.audit.audit import Effort, audit
 from diurnal.study.audit.running import running
 
-LITTLE = Effort(copies=60, eventful=45)
+LITTLE, LEAST = Effort(copies=60, eventful=45), Effort(copies=24, eventful=12)
 
 
 def honest(rng):
@@ -71,21 +71,22 @@ def test_a_hundred_audits_of_honest_plans_raise_no_alarm(part):
     """Plans at random, of every level, mechanism, body, weight and length of cycle: the shipped curator passes."""
     for number in range(10):
         plan = honest(np.random.default_rng([7, part, number]))
-        result = audit(plan, effort=LITTLE)
+        # What could be a false alarm is tried in all of them, on many transcripts in some.
+        result = audit(plan, effort=LITTLE if number < 3 else LEAST)
         assert result.passed, (plan, result.breaches)
 
 
 def test_the_bound_for_cube_at_48_slots_reaches_four_fifths_of_epsilon():
     """The shipped cube mechanism at T = 48: at least 0.8 of what is promised is found, and no more than all."""
     plan = Plan(domain=(0, 8000), epsilon="2", level="pattern", mechanism="cube", body=Body(high=3000), history=28)
-    found = audit(plan, effort=Effort(copies=7500, eventful=60)).sharpest("pattern")
+    found = audit(plan, effort=Effort(copies=5500, eventful=30)).sharpest("pattern")
     assert 0.8 * 2 <= found.found <= 2
 
 
 def test_the_bound_for_laplace_at_a_short_period_reaches_four_fifths_of_epsilon():
     """The shipped Laplace mechanism at T = 2: at least 0.8 of what is promised is found, and no more than all."""
     plan = Plan(domain=(0, 8000), epsilon="2", level="pattern", mechanism="laplace", grid=Grid(slots=2), history=28)
-    found = audit(plan, effort=Effort(copies=18_000, eventful=60)).sharpest("pattern")
+    found = audit(plan, effort=Effort(copies=13_000, eventful=30)).sharpest("pattern")
     assert 0.8 * 2 <= found.found <= 2
 
 
