@@ -69,6 +69,11 @@ def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> F
         ) from cause
 
 
+def over(above: int, below: int) -> Fraction:
+    """One whole number over another. Most are over one, and made in a sixth of the time without saying so."""
+    return Fraction(above) if below == 1 else Fraction(above, below)
+
+
 def text(value: Fraction) -> str:
     """The shortest exact way to write a fraction: `0.5` where a decimal ends, else `1/3`."""
     twos = fives = 0

@@ -10,6 +10,7 @@ import numpy as np
 
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.report import Form
+from diurnal.exact import over
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms.base import Mechanism, SlotMechanism
 from diurnal.readings import kernels
@@ -87,6 +88,6 @@ def noised(
     else:
         noisy = [layer.with_noise(total, v) for layer, total, v in zip(layers, totals, kept, strict=True)]
     return [
-        [Fraction(value, layer.multiplier) for value in layer.to_slots(each)]
+        [over(value, layer.multiplier) for value in layer.to_slots(each)]
         for layer, each in zip(layers, noisy, strict=True)
     ]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from diurnal.curator.report import Form
 from diurnal.curator.shelf import Profiles
 from diurnal.errors import StoreError
+from diurnal.exact import over
 from diurnal.planning.plan import Plan
 from diurnal.private import Private
 from diurnal.readings.data import Integers, Marks
@@ -294,9 +295,7 @@ def by_step(found: Iterable[Any]) -> dict[int, Values]:
     values: dict[int, list[Fraction]] = {}
     for step, value in found:
         above, _, below = value.partition("/")
-        # Most are whole: with a denominator a fraction takes three times as long to make.
-        exact = Fraction(int(above), int(below)) if below else Fraction(int(above))
-        values.setdefault(step, []).append(exact)
+        values.setdefault(step, []).append(over(int(above), int(below or 1)))
     return {step: tuple(each) for step, each in values.items()}
 
 

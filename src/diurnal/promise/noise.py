@@ -13,6 +13,7 @@ Tests replace whole functions of this module by vectors of their own; nothing el
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -102,10 +103,13 @@ def l2_norm(size: int, rate: Fraction) -> list[int]:
     """
     check_l2_norm(size, rate)
     proposal = _proposal(size, rate)
+    # Both rates as whole numbers of one unit: fractions would take most of the time.
+    unit = math.lcm(rate.denominator, proposal.denominator)
+    slope, step = int(rate * unit), int(proposal * unit)
     while True:
         for vector in _two_sided(16 * size, proposal).reshape(-1, size).tolist():
-            square = rate * rate * sum(v * v for v in vector)
-            if _accept_root(square, proposal * sum(map(abs, vector))):
+            square = sum(v * v for v in vector)
+            if _accept_root(slope * slope * square, step * sum(map(abs, vector)), unit):
                 return [int(v) for v in vector]
 
 
@@ -206,9 +210,10 @@ def _geometric_by_e(size: int) -> Integers:
     the rare case that these equal those of an exp(-k), more bits are drawn.
     """
     words, edges = _words(size), _powers_of_e(64)
-    drawn = len(edges) - np.searchsorted(edges, words, side="right")
-    unsure = np.flatnonzero(np.isin(words, edges))
-    for place in unsure:
+    above = np.searchsorted(edges, words, side="right")
+    drawn = len(edges) - above
+    # Where a word is an edge's, the places before and behind that edge differ.
+    for place in np.flatnonzero(above != np.searchsorted(edges, words, side="left")):
         drawn[place] = _count_powers(int(words[place]))
     return drawn.astype(np.int64)
 
@@ -296,28 +301,25 @@ def _accept_radius(radius: int, shares: Sequence[tuple[int, int]]) -> bool:
     return _bernoulli(numerator, denominator)
 
 
-def _accept_root(square: Fraction, less: Fraction) -> bool:
-    """True with probability exp(-(sqrt(square) - less)), for sqrt(square) >= less."""
-    while _root_at_least(square, less + 1):
+def _accept_root(square: int, less: int, unit: int) -> bool:
+    """True with probability exp(-(sqrt(square) - less)/unit), for sqrt(square) >= less >= 0."""
+    while square >= (less + unit) ** 2:
         if not _exponential(np.ones(1, dtype=np.int64), 1)[0]:
             return False
-        less += 1
+        less += unit
     k = 1
-    while _uniform_below_root(square, less, k):
+    while _uniform_below_root(square, less, k * unit):
         k += 1
     return k % 2 == 1
 
 
-def _root_at_least(square: Fraction, value: Fraction) -> bool:
-    return value <= 0 or square >= value * value
-
-
-def _uniform_below_root(square: Fraction, less: Fraction, k: int) -> bool:
-    """Whether a uniform real in [0, 1) is below (sqrt(square) - less)/k, its bits drawn as needed."""
+def _uniform_below_root(square: int, less: int, width: int) -> bool:
+    """Whether a uniform real in [0, 1) is below (sqrt(square) - less)/width, its bits drawn as needed."""
     drawn, bits = 0, 0
     while True:
         drawn, bits = (drawn << 64) | int.from_bytes(os.urandom(8), "big"), bits + 64
-        if not _root_at_least(square, less + k * Fraction(drawn, 1 << bits)):
+        root, begin = square << (2 * bits), (less << bits) + width * drawn
+        if root < begin**2:
             return False
-        if _root_at_least(square, less + k * Fraction(drawn + 1, 1 << bits)):
+        if root >= (begin + width) ** 2:
             return True

@@ -7,9 +7,11 @@ release. A household's coefficients, not its slots, are bounded when the body is
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -175,16 +177,20 @@ class BasisMechanism(Mechanism):
 
     def to_slots(self, released: Sequence[int]) -> list[int]:
         # Rows are nearly orthogonal: each coefficient is divided by its row's squared length, in integers.
-        common = SHARES * math.lcm(*self._squares)
-        weights = [
-            change * (common // (SHARES * square))
-            for change, square in zip(self._changes(released), self._squares, strict=True)
-        ]
-        fill = [self._total * int(value) for value in self._prior.fill]
+        common, parts, columns = self._parts
+        weights = [change * part for change, part in zip(self._changes(released), parts, strict=True)]
         return [
-            base + (2 * sum(b * c for b, c in zip(column, weights, strict=True)) + common) // (2 * common)
-            for base, column in zip(fill, self.matrix.T.tolist(), strict=True)
+            base + (2 * sum(map(operator.mul, column, weights)) + common) // (2 * common)
+            for base, column in columns
         ]
+
+    @cached_property
+    def _parts(self) -> tuple[int, list[int], list[tuple[int, list[int]]]]:
+        """What slots are made of: a common denominator, each coefficient's part of it, and each slot's column."""
+        common = SHARES * math.lcm(*self._squares)
+        fill = [self._total * int(value) for value in self._prior.fill]
+        parts = [common // (SHARES * square) for square in self._squares]
+        return common, parts, list(zip(fill, self.matrix.T.tolist(), strict=True))
 
     def variance(self, direction: Floats) -> float:
         reach = (self.matrix @ direction) * np.array(self._shares) / (SHARES * np.array(self._squares, dtype=float))
@@ -199,10 +205,17 @@ class BasisMechanism(Mechanism):
 
     def _changes(self, released: Sequence[int]) -> list[int]:
         """By how much each coefficient of the report is off that of what is put back, in parts of SHARES."""
+        return [
+            share * value + known for share, value, known in zip(self._shares, released, self._known, strict=True)
+        ]
+
+    @cached_property
+    def _known(self) -> list[int]:
+        """What is known of each coefficient's change beside a release."""
         target, fill = ((self.matrix @ each).tolist() for each in (self._prior.target, self._prior.fill))
         return [
-            share * value + (SHARES - share) * self._total * drawn - SHARES * self._total * back
-            for share, value, drawn, back in zip(self._shares, released, target, fill, strict=True)
+            (SHARES - share) * self._total * drawn - SHARES * self._total * back
+            for share, drawn, back in zip(self._shares, target, fill, strict=True)
         ]
 
     def _diameter_square(self, l2_square: int | None) -> int:
