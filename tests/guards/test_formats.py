@@ -160,9 +160,9 @@ def test_a_kept_file_of_tokens_lets_in_who_it_did(version, tmp_path):
 def test_a_later_file_of_tokens_is_refused(tmp_path):
     """A file of tokens of a later version is refused by its number, and lets nobody in."""
     file = tmp_path / "tokens.json"
-    file.write_text(json.dumps({"version": 2, "tokens": []}))
+    file.write_text(json.dumps({"version": tokens.VERSION + 1, "tokens": []}))
     file.chmod(0o600)
-    with pytest.raises(InputError, match="of version 2, this diurnal reads up to 1"):
+    with pytest.raises(InputError, match="of version 3, this diurnal reads up to 2"):
         tokens.load(file)
 
 

@@ -220,6 +220,24 @@ def test_the_certificate_can_be_filed(town):
     assert "for the privacy officer" in page
 
 
+def test_a_certificate_is_known_by_its_number(town, digest):
+    """A stream names the number of the certificate that was signed before it was started: when it is, and on its
+    page. Of a plan that promises something else the number is another one.
+    """
+    numbers = {}
+    for epsilon in ("1", "0.9"):
+        words = ("plan", "homes.parquet", "--epsilon", epsilon, "--history", "20", "--certificate", f"{epsilon}.md")
+        run(*words, "--open-data", "open.parquet", "--out", f"{epsilon}.json")
+        (numbers[epsilon],) = re.findall(r"^Number `(\w{16})`", (town / f"{epsilon}.md").read_text(), flags=re.M)
+    assert numbers["1"] != numbers["0.9"]
+    found = said("start", "1.json", "--history", "homes.parquet", "--store", "city.db", "--acknowledge", digest)
+    assert found["certificate"] == numbers["1"]
+    assert found["stream"][:16] != numbers["1"]
+    run("report", "homes.parquet", "--store", "city.db", "--quiet")
+    run("export", "--store", "city.db", "--out", "page.html")
+    assert numbers["1"] in (town / "page.html").read_text()
+
+
 def test_an_epsilon_can_be_asked_for_by_its_error(town):
     """`plan --target-error` takes the least epsilon at which the error is predicted to be that."""
     found = said("plan", "homes.parquet", "--target-error", "400", "--history", "20", "--open-data", "open.parquet")

@@ -143,6 +143,11 @@ class Plan:
         content = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()
 
+    @cached_property
+    def certificate(self) -> str:
+        """The number of its certificate: its digest without what a start fills in, so the same before and after."""
+        return self.with_(roster=None, calendar=None, first_cycle=None).hash[:16]
+
     @property
     def eps_z(self) -> Fraction:
         """Epsilon as a fraction."""

@@ -29,7 +29,8 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         [
             "# Certificate of a plan",
             "",
-            f"Plan `{plan.hash[:16]}`, level **{plan.level}**. Nothing has been released under it yet.",
+            f"Number `{plan.certificate}`, level **{plan.level}**. Nothing has been released under it yet. A "
+            "stream of this plan names this number when it is started, and on its pages.",
             "",
             "## What is promised, what is assumed, what is not promised",
             "",
@@ -53,7 +54,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             *_table(("field", "value"), _fields(plan)),
             "",
             f"Digest of all fields (SHA-256): `{plan.hash}`. The roster and the calendar are filled in when it is "
-            "started, and then it has another one, which every report carries.",
+            "started, and then it has another one, which every report carries; the number above stays.",
             "",
             "## Signed",
             "",

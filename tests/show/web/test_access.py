@@ -4,6 +4,7 @@ import json
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner
@@ -188,6 +189,41 @@ def test_a_revoked_token_is_not_let_in(asked, city, monkeypatch):
     assert client.get("/v1/custodian/budget", headers=new).status_code == 401
 
 
+def test_a_token_ends_when_its_days_are_over(asked, city, monkeypatch):
+    """Made for some days, a token is let in until they are over; then it is told that it has ended, which is no
+    guess, and makes room for the next of its name. The others stay.
+    """
+    from diurnal.show.web import access
+
+    monkeypatch.setattr(access, "FRESH", 0.0)
+    client, file = asked("custodian"), city[0] / "tokens.json"
+    shown = {"Authorization": f"Bearer {tokens.make(file, name='ben', role='custodian', days=2)}"}
+    assert client.get("/v1/custodian/budget", headers=shown).status_code == 200
+    with pytest.raises(InputError, match="There is a token"):
+        tokens.make(file, name="ben", role="custodian")
+    kept = json.loads(file.read_text())
+    (own,) = (each for each in kept["tokens"] if each["name"] == "ben")
+    made, until = (datetime.fromisoformat(own[name]) for name in ("made", "until"))
+    assert until - made == timedelta(days=2)
+    own["until"] = made.isoformat()
+    file.write_text(json.dumps(kept))
+    for _ in range(20):
+        refused = client.get("/v1/custodian/budget", headers=shown)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "ended")
+    assert client.get("/v1/custodian/budget").status_code == 200
+    again = {"Authorization": f"Bearer {tokens.make(file, name='ben', role='custodian', days=2)}"}
+    assert client.get("/v1/custodian/budget", headers=again).status_code == 200
+    assert client.get("/v1/custodian/budget", headers=shown).json()["error"]["code"] == "token"
+
+
+@pytest.mark.parametrize("days", [0, -1, 10**6, 1.5, True])
+def test_days_of_a_token_are_checked(tmp_path, days):
+    """A token lasts for one day or more, and for ten years at most; else none is made."""
+    with pytest.raises(InputError, match="days"):
+        tokens.make(tmp_path / "tokens.json", name="ben", role="public", days=days)
+    assert not (tmp_path / "tokens.json").exists()
+
+
 def test_the_verb_makes_lists_and_revokes(tmp_path, monkeypatch):
     """`diurnal token` shows a token once; the list has names and roles; revoked, it is gone."""
     monkeypatch.chdir(tmp_path)
@@ -199,7 +235,11 @@ def test_the_verb_makes_lists_and_revokes(tmp_path, monkeypatch):
 
     assert "dn_ingest_" in run("make", "--role", "ingest", "--name", "headend")
     found = json.loads(run("list", "--json"))
-    assert [(each["name"], each["role"]) for each in found["tokens"]] == [("headend", "ingest")]
+    assert [(each["name"], each["role"], each["until"]) for each in found["tokens"]] == [
+        ("headend", "ingest", None)
+    ]
+    assert "it is revoked" in run("list")
+    run("make", "--role", "public", "--name", "guest", "--days", "0", code=1)
     run("make", "--role", "ingest", "--name", "headend", code=1)
     run("make", "--role", "ingest", code=2)
     run("burn", code=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
 from diurnal.show.cli.verbs import Profiles, StoreAt
+
+if TYPE_CHECKING:
+    from diurnal.show.web.tokens import Token
 
 DOOR = "The door"
 LIMITS = "Limits"
@@ -106,6 +109,7 @@ def token(
     file: Annotated[Path, typer.Option(help="The file of tokens; it holds their digests.")] = Path("tokens.json"),
     name: Annotated[str | None, typer.Option(help="Whose token: headend, anna.")] = None,
     role: Annotated[str | None, typer.Option(help="public, ingest or custodian.")] = None,
+    days: Annotated[int | None, typer.Option(help="After how many days it ends; else when it is revoked.")] = None,
 ) -> None:
     """Make, list and revoke tokens of the service. A token is shown once, when it is made, and kept nowhere.
 
@@ -120,7 +124,7 @@ def token(
         return
     if name is None or (what == "make" and role is None):
         raise PlanError("Expected --name, and to make one --role.", hint="See diurnal token --help.")
-    made = tokens.make(file, name=name, role=str(role)) if what == "make" else None
+    made = tokens.make(file, name=name, role=str(role), days=days) if what == "make" else None
     if made is None:
         tokens.revoke(file, name)
     screen.result({"name": name, "role": role, "token": made, "file": str(file), "tokens": None})
@@ -132,13 +136,20 @@ def token(
 def _list(screen: Screen, file: Path) -> None:
     from diurnal.show.web import tokens
 
-    made = table("name", "role", "made")
+    made = table("name", "role", "made", "until")
     found = tokens.load(file)
     for each in found:
-        made.add_row(each.name, each.role, each.made)
+        made.add_row(each.name, each.role, each.made, _until(each))
     screen.table(made)
-    listed = [{"name": each.name, "role": each.role, "made": each.made} for each in found]
+    names = ("name", "role", "made", "until")
+    listed = [{name: getattr(each, name) for name in names} for each in found]
     screen.result({"name": None, "role": None, "token": None, "file": str(file), "tokens": listed})
+
+
+def _until(token: Token) -> str:
+    if token.until is None:
+        return "it is revoked"
+    return f"{token.until}, ended" if token.ended else token.until
 
 
 def add(app: typer.Typer) -> None:

@@ -101,12 +101,13 @@ def start(
     for warning in warnings:
         screen.heading(f"Warning: {warning}")
     if dry_run:
-        screen.result({"stream": None, "sentences": sentences, "warnings": warnings})
+        screen.result({"stream": None, "certificate": None, "sentences": sentences, "warnings": warnings})
         screen.say("Nothing was started: this was a dry run.")
         return
-    told = {"sentences": sentences, "warnings": warnings}
+    told = {"certificate": stream.plan.certificate, "sentences": sentences, "warnings": warnings}
     screen.result({"stream": stream.plan.hash, **told, "head": curator.head})
-    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}. What it promises:")
+    number = f"the number of its certificate is {stream.plan.certificate}"
+    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}; {number}. What it promises:")
     screen.sentences(stream.guarantee.sentences())
     _say_head(screen, curator.head)
 

@@ -219,6 +219,5 @@ def banner() -> str:
 
 def foot(content: Mapping[str, Any], *, private: bool) -> str:
     """Under which plan, and for whom."""
-    return _filled(
-        "foot", plan=escape(content["plan"]), mark=PRIVATE if private else "Released and public values only."
-    )
+    names = {name: escape(content[name]) for name in ("plan", "certificate")}
+    return _filled("foot", **names, mark=PRIVATE if private else "Released and public values only.")

@@ -41,8 +41,8 @@ class Access:
         """Let somebody do what a role may do.
 
         Raises:
-            ProblemError: They may not: 401 without a token that is known, 403 with one of another role, 429 after
-                too many that were not.
+            ProblemError: They may not: 401 without a token that is known and has not ended, 403 with one of
+                another role, 429 after too many that were not known.
         """
         if role == "public" and self._open:
             return
@@ -61,6 +61,14 @@ class Access:
                 "token",
                 f"This needs a token of the role {role}.",
                 "Send it as Authorization: Bearer TOKEN; `diurnal token make` makes one.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if token.ended:
+            raise ProblemError(
+                401,
+                "ended",
+                f"This token ended at {token.until}.",
+                "`diurnal token make` makes another one.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         self._remember(client, token)

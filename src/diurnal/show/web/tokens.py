@@ -16,17 +16,22 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from diurnal.errors import InputError
+from diurnal.exact import whole
 from diurnal.show.files import write_whole
 
 Role = Literal["public", "ingest", "custodian"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-VERSION = 1
+VERSION = 2
+
+
+MOST_DAYS = 3650
+"""For how long a token can be made that ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,27 +46,44 @@ class Token:
     """A SHA-256 of it."""
     made: str
     """When it was made."""
+    until: str | None = None
+    """When it ends; never, unless it is revoked, if None."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has had its time."""
+        return self.until is not None and datetime.fromisoformat(self.until) <= datetime.now(UTC)
 
 
-def make(path: Path, *, name: str, role: str) -> str:
+def make(path: Path, *, name: str, role: str, days: int | None = None) -> str:
     """Make a token and keep its digest. Returns the token: it cannot be had again.
 
+    Args:
+        path: The file of tokens.
+        name: Whose it is; one of that name that has ended makes room.
+        role: What it is for.
+        days: After how many it ends; never, unless it is revoked, if None.
+
     Raises:
-        InputError: There is one of that name, or no such role.
+        InputError: There is one of that name, no such role, or no such number of days.
     """
     if role not in ROLES:
         raise InputError(f"There is no role {role!r}.", hint=f"One of {', '.join(ROLES)}.")
     if not name or not name.isprintable() or len(name) > 64:
         raise InputError("Expected a name of 1 to 64 letters.", hint="For example --name headend.")
-    shown = f"dn_{role}_{secrets.token_urlsafe(32)}"
-    made = datetime.now(UTC).isoformat(timespec="seconds")
+    if days is not None and whole(days, "days", least=1, error=InputError) > MOST_DAYS:
+        raise InputError(f"Expected days={days} of at most {MOST_DAYS}.", hint="Leave it out for no end.")
+    shown, now = f"dn_{role}_{secrets.token_urlsafe(32)}", datetime.now(UTC)
+    made = now.isoformat(timespec="seconds")
+    until = None if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds")
     with _alone(path):
-        kept = load(path) if path.exists() else ()
+        found = load(path) if path.exists() else ()
+        kept = [token for token in found if not (token.name == name and token.ended)]
         if any(token.name == name for token in kept):
             raise InputError(
                 f"There is a token {name!r}.", hint="Revoke it first: `diurnal token revoke`; or take another name."
             )
-        _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made)])
+        _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made, until=until)])
     return shown
 
 
@@ -143,6 +165,8 @@ def _alone(path: Path) -> Iterator[None]:
 def _token(content: Mapping[str, Any]) -> Token:
     token = Token(**content)
     if token.role not in ROLES or len(token.digest) != 64 or not token.digest.isascii():
+        raise ValueError
+    if token.until is not None and datetime.fromisoformat(token.until).tzinfo is None:
         raise ValueError
     return token
 
