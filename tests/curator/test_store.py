@@ -1,6 +1,7 @@
 """The contract of every store: in memory, a SQLite file, PostgreSQL."""
 
 import os
+import sqlite3
 import stat
 from fractions import Fraction
 
@@ -293,6 +294,31 @@ def test_a_backup_taken_last_misses_nothing(lasting, tmp_path):
     assert [row.step for row in restored.streams()[0].report(panel)] == list(range(16, 48))
     with pytest.raises(StoreError, match="there already"):
         curator.backup(tmp_path / "backup.db")
+
+
+def test_what_is_compiled_once_for_all_stores_keeps_nothing_private():
+    """Statements that stores in memory share hold no noise, no plan and no secret, whoever ran them first."""
+    panel = support.town(n=4, cycles=6)
+    stream = start(dn.Curator.in_memory(support.ROOMY), panel, **support.SLOTWISE)
+    stream.report(panel.between(16, 18))
+    engine = stream._store._engine
+    kept = [compiled.params for compiled in engine.get_execution_options()["compiled_cache"].values()]
+    assert len(kept) > 10
+    told = [value for params in kept for value in params.values() if isinstance(value, str)]
+    assert not [each for each in told if "[" in each or "{" in each or len(each) > 40]
+
+
+def test_a_database_of_somebody_elses_is_left_alone(tmp_path):
+    """Where there is a table of the same name the store is refused in words, and the database stays as it was."""
+    with sqlite3.connect(tmp_path / "city.db") as plain:
+        plain.execute("create table plans (mine text)")
+        plain.execute("insert into plans values ('untouched')")
+    with pytest.raises(StoreError, match="tables of somebody else") as refused:
+        dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1"))
+    assert "of its own" in refused.value.hint
+    with sqlite3.connect(tmp_path / "city.db") as plain:
+        assert plain.execute("select name from sqlite_master").fetchall() == [("plans",)]
+        assert plain.execute("select * from plans").fetchall() == [("untouched",)]
 
 
 def test_a_store_in_memory_has_no_backup():

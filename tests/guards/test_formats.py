@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -154,7 +155,8 @@ def test_a_kept_file_of_tokens_lets_in_who_it_did(version, tmp_path):
     file.chmod(0o600)
     found = tokens.load(file)
     owner = tokens.owner_of(TOKEN, found)
-    assert (owner.name, owner.role) == ("headend", "ingest")
+    assert (owner.name, owner.role, owner.ended) == ("headend", "ingest", False)
+    assert [token.name for token in found if token.ended] == ([] if version == 1 else ["ben"])
 
 
 def test_a_later_file_of_tokens_is_refused(tmp_path):
@@ -246,7 +248,8 @@ def _make():
     if folder := fresh("tokens"):
         digest = tokens.digest_of(TOKEN)
         made = tokens.Token(name="headend", role="ingest", digest=digest, made="2022-07-01T00:00:00+00:00")
-        tokens._save(folder / "tokens.json", [made])
+        ended = replace(made, name="ben", digest=tokens.digest_of("ben"), until="2022-08-01T00:00:00+00:00")
+        tokens._save(folder / "tokens.json", [made, ended])
     if folder := fresh("json"):
         write(folder / "keys.json", _keys())
     if folder := fresh("rows"):

@@ -70,7 +70,7 @@ def _copy_profiles(store: Store, target: Path) -> None:
 def _copy(store: Store, path: Path, head: str) -> None:
     engine = database.of_file(path)
     with engine.begin() as target:
-        schema.tables.create_all(target)
+        schema.make_tables(target)
         for table in schema.tables.sorted_tables:
             found = store.connection.execution_options(yield_per=10_000).execute(sa.select(table))
             for some in found.partitions():

@@ -30,11 +30,13 @@ LOCK = 0x6469_7572_6E61_6C
 def in_memory() -> sa.Engine:
     """A database that ends with the process.
 
-    An audit makes thousands of them: all have one dialect, so that a statement is compiled once for all.
+    An audit makes hundreds of them: all have one dialect, so that a statement is compiled once for all.
     """
     first, compiled = _in_memory()
-    engine = sa.Engine(first.pool.recreate(), first.dialect, first.url, hide_parameters=True)
-    engine.update_execution_options(compiled_cache=compiled)
+    options = {"compiled_cache": compiled}
+    engine = sa.Engine(
+        first.pool.recreate(), first.dialect, first.url, hide_parameters=True, execution_options=options
+    )
     _alone(engine)
     return engine
 
@@ -157,6 +159,7 @@ REASONS = (
     (r"disk is full|No space left", "the disk is full", "Make room; then go on where you were."),
     (r"readonly|read-only|unable to open", "it cannot be written", "Check the mount and the file's rights."),
     (r"locked|lock timeout|LockNotAvailable", "somebody else keeps it locked", "Try again when the other is done."),
+    (r"already exists", "it has tables of somebody else", "Give the store a database, or a schema, of its own."),
     (r"malformed|not a database", "the file is damaged", "Restore a backup, and fence it."),
     (r"connect|terminat|closed|shutting down", "the database cannot be reached", "Try again when it is back."),
 )

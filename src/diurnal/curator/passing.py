@@ -44,7 +44,7 @@ class Passing:
     def set_fact(self, name: str, value: Any) -> None:
         """Remember a fact."""
         self._connection.execute(schema.facts.delete().where(schema.facts.c.name == name))
-        self._connection.execute(schema.facts.insert().values(name=name, value=json.dumps(value)))
+        self._connection.execute(schema.facts.insert(), {"name": name, "value": json.dumps(value)})
         self._facts = None
 
     def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
@@ -60,7 +60,7 @@ class Passing:
         """Keep a cycle's noise before its first use."""
         content = json.dumps({name: list(values) for name, values in noise.items()})
         values = {"plan": plan, "cycle": cycle, "content": content}
-        self._connection.execute(schema.noise.insert().values(**values))
+        self._connection.execute(schema.noise.insert(), values)
 
     def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
         """The readings of open steps that have arrived."""
@@ -147,7 +147,7 @@ class Passing:
 
     def take(self, plan: int, digest: str) -> None:
         """Remember that a watch has taken something."""
-        self._connection.execute(schema.taken.insert().values(plan=plan, digest=digest))
+        self._connection.execute(schema.taken.insert(), {"plan": plan, "digest": digest})
 
     def settled(self, plan: int) -> int | None:
         """The step before which every step of a plan is reported or never will be; None before that was asked."""
@@ -169,7 +169,7 @@ class Passing:
         done = self._connection.execute(table.update().where(which).values(number=table.c.number + number))
         if not done.rowcount:
             values = {"plan": plan, "what": what, "number": number}
-            self._connection.execute(table.insert().values(**values))
+            self._connection.execute(table.insert(), values)
 
     def counts(self, plan: int) -> dict[str, int]:
         """The custodian's counters."""

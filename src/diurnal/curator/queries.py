@@ -1,4 +1,8 @@
-"""Queries: what is asked of the database at every report, written once, so that it is also compiled once."""
+"""Queries: what is asked of the database at every report, written once, so that it is also compiled once.
+
+What is compiled is kept. So values that are private come with a statement when it is run, here and wherever else
+the database is asked, and are no part of it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,9 @@ TOKENS = sa.select(schema.plans.c.token).order_by(schema.plans.c.number)
 
 TOKEN = sa.select(schema.plans.c.token).where(schema.plans.c.key == sa.bindparam("key", type_=sa.Text))
 """A plan by its hash."""
+
+CHANGE_PLAN = schema.plans.update().where(schema.plans.c.number == sa.bindparam("at", type_=sa.Integer))
+"""A started plan becomes another; what it is then comes with it."""
 
 PUBLISHED = sa.select(schema.rows.c.step).where(*_IN_STEPS, schema.rows.c.place == 0)
 """Which steps have rows, from one to another."""

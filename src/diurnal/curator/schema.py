@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from diurnal.errors import StoreError
 
@@ -126,20 +127,24 @@ MIGRATIONS: dict[int, Callable[[Any], None]] = {}
 
 def create(connection: Any) -> None:
     """Make the tables of a new store."""
+    make_tables(connection)
+    connection.execute(facts.insert(), {"name": "version", "value": str(VERSION)})
+
+
+def make_tables(connection: Any) -> None:
+    """Make all tables, empty; refused by the database if one of them is there."""
     for statement in _statements(connection.dialect.name):
         connection.exec_driver_sql(statement)
-    connection.execute(facts.insert().values(name="version", value=str(VERSION)))
 
 
 @functools.cache
 def _statements(database: str) -> tuple[str, ...]:
-    """What makes the tables, in the words of a kind of database."""
-    found: list[str] = []
-    mock: Any = sa.create_mock_engine(
-        f"{database}://", lambda made, *_: found.append(str(made.compile(dialect=mock.dialect)))
-    )
-    tables.create_all(mock, checkfirst=False)
-    return tuple(found)
+    """What makes the tables, in the words of a kind of database; asked of SQLAlchemy once."""
+    dialect = sa.make_url(f"{database}://").get_dialect()()
+    made = [
+        each for table in tables.sorted_tables for each in (CreateTable(table), *map(CreateIndex, table.indexes))
+    ]
+    return tuple(str(each.compile(dialect=dialect)) for each in made)
 
 
 def version(connection: Any) -> int | None:

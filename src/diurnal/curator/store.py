@@ -297,10 +297,10 @@ class Store(Passing):
         content = record.to_text(kept, digest)
         if new:
             values = {"number": number, "key": record.key, "token": token, "content": content}
-            self._connection.execute(schema.plans.insert().values(**values))
+            self._connection.execute(schema.plans.insert(), values)
         else:
-            change = schema.plans.update().where(schema.plans.c.number == number)
-            self._connection.execute(change.values(token=token, content=content))
+            changed = {"at": number, "token": token, "content": content}
+            self._connection.execute(queries.CHANGE_PLAN, changed)
         return ledger.digest_of([(number, 0, content)])
 
     def _kept(self, number: int) -> tuple[str, str]:
@@ -410,7 +410,7 @@ class Store(Passing):
         """Remember that a household was erased, by a digest of its name."""
         digest = self.name_digests([name])[0]
         self._erasing = True
-        self._connection.execute(schema.people.insert().values(household=digest, kind="erased"))
+        self._connection.execute(schema.people.insert(), {"household": digest, "kind": "erased"})
         self.note("forgotten", {"household": digest})
 
     def name_digests(self, names: Iterable[str]) -> list[str]:

@@ -144,9 +144,13 @@ class Plan:
         return hashlib.sha256(content.encode()).hexdigest()
 
     @cached_property
-    def certificate(self) -> str:
-        """The number of its certificate: its digest without what a start fills in, so the same before and after."""
-        return self.with_(roster=None, calendar=None, first_cycle=None).hash[:16]
+    def certificate_number(self) -> str:
+        """By what its certificate is found again: its digest without what a start fills in from the history.
+
+        It is the same before and after a start, once mechanisms are chosen. It is not cut short: with 64 bits of it
+        somebody could look for two plans of one number, have the better one signed, and start the other.
+        """
+        return self.with_(roster=None, calendar=None, first_cycle=None).hash
 
     @property
     def eps_z(self) -> Fraction:

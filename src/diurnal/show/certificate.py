@@ -29,8 +29,11 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         [
             "# Certificate of a plan",
             "",
-            f"Number `{plan.certificate}`, level **{plan.level}**. Nothing has been released under it yet. A "
-            "stream of this plan names this number when it is started, and on its pages.",
+            f"Level **{plan.level}**. Nothing has been released under it yet. Its number is",
+            "",
+            f"`{plan.certificate_number}`",
+            "",
+            "The stream that is started from this plan names it: when it starts, on its page, and in the service.",
             "",
             "## What is promised, what is assumed, what is not promised",
             "",
@@ -53,8 +56,8 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             *_table(("field", "value"), _fields(plan)),
             "",
-            f"Digest of all fields (SHA-256): `{plan.hash}`. The roster and the calendar are filled in when it is "
-            "started, and then it has another one, which every report carries; the number above stays.",
+            "The number is a digest (SHA-256) of all fields. When it is started, the roster, the calendar and the "
+            "first cycle are filled in, and every report carries the digest with these.",
             "",
             "## Signed",
             "",

@@ -98,6 +98,22 @@ def test_a_long_release_is_resumed_in_its_middle(asked, city, monkeypatch):
         assert rest == whole[at + 1 :]
 
 
+def test_whose_token_ends_hears_no_more(city):
+    """Where reading needs a token, who listens with one that is revoked is cut off before the next word."""
+    from diurnal.show.web import tokens
+
+    with services.running(city[0], "--closed") as process, process.http("public") as client:
+        with client.stream("GET", f"/v1/streams/{city[1]}/events") as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            tokens.revoke(city[0] / "tokens.json", "public")
+            # It takes a second until the file is looked at again.
+            time.sleep(1.5)
+            send(process, NEXT)
+            assert heard(lines, 1) == []
+        assert client.get(f"/v1/streams/{city[1]}/reports").status_code == 401
+
+
 def test_quiet_is_broken_by_a_heartbeat(asked, city):
     """Who listens to a quiet stream hears a comment now and then; a wrong id is refused."""
     from diurnal.show.web import events

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import time
 from importlib.resources import files
 from typing import get_args
 
@@ -610,13 +611,21 @@ def test_nothing_private_is_in_any_byte_that_a_visitor_receives(chromium, served
 
 
 def test_a_wrong_token_is_refused_kindly(chromium, served):
-    """Wrong tokens and those of another role are refused in words, kept nowhere, and one may try again."""
+    """Wrong tokens, those of another role and those that have ended are refused in words, each in its own, kept
+    nowhere, and one may try again.
+    """
     process, _ = served
+    file = process.folder / "tokens.json"
+    ended = tokens.make(file, name="ben", role="custodian", days=1)
+    file.write_text(re.sub(r'("until": ")[^"]+', r"\g<1>2022-08-01T00:00:00+00:00", file.read_text()))
+    # It takes a second until the file is looked at again.
+    time.sleep(1.1)
     with Opened(chromium, process, "/custodian", wait="#come") as opened:
         page = opened.page
         for shown, words in (
             ("dn_custodian_wrong", "not known here"),
             (services.shown(process.folder)["ingest"], "another role"),
+            (ended, "This token ended at 2022"),
         ):
             opened.enter(shown)
             opened.until(f"document.getElementById('refused').textContent.includes({words!r})")

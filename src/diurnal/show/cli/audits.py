@@ -37,9 +37,9 @@ def audit(
     It needs the extra charts.
     """
     # Audits bring a house of their own, and no other verb is to wait for it.
-    from diurnal.show.cli import auditing
+    from diurnal.show.cli import audit_work
 
-    auditing.audit(
+    audit_work.audit(
         screen,
         what,
         out,

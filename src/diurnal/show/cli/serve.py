@@ -119,18 +119,28 @@ def token(
 
     if what not in ("make", "list", "revoke"):
         raise PlanError(f"Expected make, list or revoke, got {what}.", hint="See diurnal token --help.")
+    if days is not None and what != "make":
+        raise PlanError(
+            "Expected --days with make alone.", hint="Make a token that ends; revoke one that is to end now."
+        )
     if what == "list":
         _list(screen, file)
         return
     if name is None or (what == "make" and role is None):
         raise PlanError("Expected --name, and to make one --role.", hint="See diurnal token --help.")
-    made = tokens.make(file, name=name, role=str(role), days=days) if what == "make" else None
-    if made is None:
+    if what == "revoke":
         tokens.revoke(file, name)
-    screen.result({"name": name, "role": role, "token": made, "file": str(file), "tokens": None})
-    screen.say(f"{name} may no longer come in." if made is None else made)
-    if made is not None:
-        screen.aside("This token is shown once. Keep it where its owner alone can read it.")
+        screen.result({"name": name, "role": role, "token": None, "until": None, "file": str(file), "tokens": None})
+        screen.say(f"{name} may no longer come in.")
+        return
+    made = tokens.make(file, name=name, role=str(role), days=days)
+    (kept,) = (each for each in tokens.load(file) if each.name == name)
+    told = {"name": name, "role": role, "token": made, "until": kept.until, "file": str(file), "tokens": None}
+    screen.result(told)
+    screen.say(made)
+    screen.aside(
+        f"This token is shown once. Keep it where its owner alone can read it. It is good until {_until(kept)}."
+    )
 
 
 def _list(screen: Screen, file: Path) -> None:
@@ -143,7 +153,8 @@ def _list(screen: Screen, file: Path) -> None:
     screen.table(made)
     names = ("name", "role", "made", "until")
     listed = [{name: getattr(each, name) for name in names} for each in found]
-    screen.result({"name": None, "role": None, "token": None, "file": str(file), "tokens": listed})
+    none = dict.fromkeys(("name", "role", "token", "until"))
+    screen.result({**none, "file": str(file), "tokens": listed})
 
 
 def _until(token: Token) -> str:

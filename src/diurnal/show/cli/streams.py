@@ -92,7 +92,9 @@ def start(
                 rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
     else:
         sentences = there.explain(wanted, learned)
-    warnings = _warnings(wanted, learned)
+    chosen = choose(wanted, learned)
+    warnings, number = _warnings(chosen, learned), chosen.certificate_number
+    told = {"certificate_number": number, "sentences": sentences, "warnings": warnings}
     if not dry_run:
         curator = there or Curator.open(store, budget, profiles=profiles)
         stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
@@ -101,22 +103,20 @@ def start(
     for warning in warnings:
         screen.heading(f"Warning: {warning}")
     if dry_run:
-        screen.result({"stream": None, "certificate": None, "sentences": sentences, "warnings": warnings})
+        screen.result({"stream": None, **told})
         screen.say("Nothing was started: this was a dry run.")
         return
-    told = {"certificate": stream.plan.certificate, "sentences": sentences, "warnings": warnings}
     screen.result({"stream": stream.plan.hash, **told, "head": curator.head})
-    number = f"the number of its certificate is {stream.plan.certificate}"
-    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}; {number}. What it promises:")
+    screen.heading(f"Stream {stream.plan.hash[:12]} runs in {shown(store)}. What it promises:")
     screen.sentences(stream.guarantee.sentences())
+    screen.say(f"The number of its certificate: {number}")
     _say_head(screen, curator.head)
 
 
 def _warnings(plan: Plan, homes: Panel) -> list[str]:
     """What `plan` warns of: that publishing nothing is predicted to be better. Of the homes only sizes are used."""
-    chosen = choose(plan, homes)
-    found = predict(chosen, homes)
-    return found.warnings(found.row(chosen.mechanisms_text))
+    found = predict(plan, homes)
+    return found.warnings(found.row(plan.mechanisms_text))
 
 
 def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator | None:

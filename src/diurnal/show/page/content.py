@@ -136,7 +136,7 @@ def _about(facts: Facts) -> dict[str, Any]:
         "unit": facts.unit,
         "facts": _numbers(facts, steps),
         "plan": plan.hash,
-        "certificate": plan.certificate,
+        "certificate_number": plan.certificate_number,
         "grouped": plan.groups is not None,
     }
 

@@ -219,5 +219,5 @@ def banner() -> str:
 
 def foot(content: Mapping[str, Any], *, private: bool) -> str:
     """Under which plan, and for whom."""
-    names = {name: escape(content[name]) for name in ("plan", "certificate")}
-    return _filled("foot", **names, mark=PRIVATE if private else "Released and public values only.")
+    mark = PRIVATE if private else "Released and public values only."
+    return _filled("foot", plan=escape(content["plan"]), number=escape(content["certificate_number"]), mark=mark)

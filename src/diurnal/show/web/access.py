@@ -76,6 +76,13 @@ class Access:
         if token.role != role and role != "public":
             raise ProblemError(403, "role", f"This needs the role {role}.", "A token is for one role.")
 
+    def still(self, shown: str | None) -> bool:
+        """Whether somebody who was let in to read may go on: where that needs a token, as long as theirs holds."""
+        if self._open:
+            return True
+        token = owner_of(shown, self._known()) if shown else None
+        return token is not None and not token.ended
+
     def _remember(self, client: str, token: Token) -> None:
         self._came[client, token.digest] = None
         self._came.move_to_end((client, token.digest))
@@ -100,6 +107,12 @@ class Access:
         except OSError:
             return None
         return None if found is None else (found.st_mtime_ns, found.st_ino)
+
+
+def shown_by(request: Request) -> str | None:
+    """The token that came with a request."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" and token else None
 
 
 def _scheme(role: str, words: str) -> HTTPBearer:

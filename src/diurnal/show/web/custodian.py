@@ -111,7 +111,8 @@ async def explain(request: Request, question: decisions.StartQuestion) -> dict[s
     sentences = await service.write(
         lambda: service.curator.explain(wanted, history, acknowledge=question.acknowledge)
     )
-    return {"stream": wanted.hash, "sentences": sentences, "confirm": phrase(wanted)}
+    names = {"stream": wanted.hash, "certificate_number": wanted.certificate_number}
+    return {**names, "sentences": sentences, "confirm": phrase(wanted)}
 
 
 @router.post("/start", response_model=decisions.Started, status_code=201, summary="Start a plan")
@@ -134,7 +135,8 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
 
     key, sentences, head = await service.write(work)
     await service.hub.nudge()
-    return {"stream": key, "sentences": sentences, "head": head}
+    names = {"stream": key, "certificate_number": wanted.certificate_number}
+    return {**names, "sentences": sentences, "head": head}
 
 
 def phrase(plan: Plan) -> str:

@@ -16,7 +16,7 @@ from diurnal.curator.reading import Published
 from diurnal.private import public
 from diurnal.readings.grid import Grid
 from diurnal.show.web import events
-from diurnal.show.web.access import FOR_PUBLIC
+from diurnal.show.web.access import FOR_PUBLIC, shown_by
 from diurnal.show.web.kept import KeptRoute, knows
 from diurnal.show.web.models import answers, shape
 from diurnal.show.web.pages import MEDIA, Page, PageAsked, cursor, of_cursor
@@ -71,7 +71,8 @@ async def stream_detail(request: Request, response: Response, stream: StreamName
     hub = service_of(request).hub
     found = hub.stream(stream)
     response.headers["Cache-Control"] = kept_by(request, ASK_AGAIN)
-    return public({**_about(found), "plan": found.plan.to_json()})
+    plan = found.plan
+    return public({**_about(found), "certificate_number": plan.certificate_number, "plan": plan.to_json()})
 
 
 @router.get("/{stream}/promise", response_model=answers.Promise, summary="What is promised")
@@ -166,7 +167,7 @@ async def new_reports(
     after: Annotated[str | None, Query(max_length=30, description="The same, for a first visit; 0 is all.")] = None,
 ) -> StreamingResponse:
     """Events `reports` with rows, and `stopped`. Whoever comes back with the last id misses nothing."""
-    service = service_of(request)
+    service, access, shown = service_of(request), request.app.state.access, shown_by(request)
     found, waiting = service.hub.stream(stream), service.metrics.listeners
     place = await events.place_of(service, found.key, last_event_id or after)
     listeners: set[object] = request.app.state.listeners
@@ -179,6 +180,9 @@ async def new_reports(
         waiting.set(len(listeners))
         try:
             async for each in events.listened(service, found.key, place):
+                # Who came in with a token is heard out when it has ended, or is revoked.
+                if not access.still(shown):
+                    return
                 yield each
         finally:
             listeners.discard(me)

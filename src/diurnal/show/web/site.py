@@ -221,7 +221,7 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
     return _filled(
         "stream",
         stream=escape(stream.key),
-        certificate=escape(plan.certificate),
+        number=escape(plan.certificate_number),
         waiting=" data-waiting" if stream.last_step is None else "",
         none=_none(stream),
         level=escape(plan.level),

@@ -172,5 +172,8 @@ def _token(content: Mapping[str, Any]) -> Token:
 
 
 def _save(path: Path, tokens: Sequence[Token]) -> None:
-    content = {"version": VERSION, "tokens": [asdict(token) for token in tokens]}
+    # A service of an older release reads a file in which no token ends: it must not be locked out by a revocation.
+    version = VERSION if any(token.until for token in tokens) else 1
+    listed = [{name: value for name, value in asdict(token).items() if value is not None} for token in tokens]
+    content = {"version": version, "tokens": listed}
     write_whole(path, f"{json.dumps(content, indent=1)}\n", private=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from diurnal.show.web.models.shape import AFTER, NAME, STREAM, shown
+from diurnal.show.web.models.shape import AFTER, NAME, NUMBER, SIGNED, STREAM, shown
 
 REFUSED = {
     "code": "budget",
@@ -108,8 +108,9 @@ PLAN = {
 class StreamDetail(StreamInfo):
     """A stream with its plan."""
 
-    model_config = shown({**LISTED, "plan": PLAN})
+    model_config = shown({**LISTED, "certificate_number": NUMBER, "plan": PLAN})
 
+    certificate_number: str = Field(description=SIGNED)
     plan: dict[str, Any] = Field(description="The plan, whole.")
 
 

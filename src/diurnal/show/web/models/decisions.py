@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.web.models.answers import PLAN, PROMISED, Numbers
-from diurnal.show.web.models.shape import HEAD, NAME, STANDS, STREAM, Decimal, shown
+from diurnal.show.web.models.shape import HEAD, NAME, NUMBER, SIGNED, STANDS, STREAM, Decimal, shown
 
 
 class PlanQuestion(BaseModel):
@@ -156,12 +156,14 @@ class Meaning(BaseModel):
     model_config = shown(
         {
             "stream": STREAM,
+            "certificate_number": NUMBER,
             "sentences": ["It would spend 1 of 2 for the pattern, and 1 of 2 for one cycle."],
             "confirm": "spend 1 for ever and 1 a cycle on 3a1b3149",
         }
     )
 
     stream: str = Field(description="The name that the stream would have: the plan's hash with this roster.")
+    certificate_number: str = Field(description=SIGNED)
     sentences: list[str] = Field(description="In plain sentences.")
     confirm: str = Field(description="What must be typed to start it.")
 
@@ -169,9 +171,17 @@ class Meaning(BaseModel):
 class Started(BaseModel):
     """A stream that runs."""
 
-    model_config = shown({"stream": STREAM, "sentences": ["It has spent 1 of 2 for the pattern."], "head": HEAD})
+    model_config = shown(
+        {
+            "stream": STREAM,
+            "certificate_number": NUMBER,
+            "sentences": ["It has spent 1 of 2 for the pattern."],
+            "head": HEAD,
+        }
+    )
 
     stream: str = Field(description=NAME)
+    certificate_number: str = Field(description=SIGNED)
     sentences: list[str] = Field(description="What was done, in plain sentences.")
     head: str = Field(description=STANDS)
 

@@ -21,6 +21,8 @@ HEAD = "add74c6a:4:e2f99e9296f4655a68ada77389ebc5cf:55:1:1:0:s"
 AFTER = "The next page's; null after the last."
 STANDS = "Where the ledger stands: keep it. It fences a restored backup."
 NAME = "The stream's name: the plan's hash."
+SIGNED = "The number of the plan's certificate: its hash without roster, calendar and first cycle."
+NUMBER = "9c41f0d27b6e8a3355d1c0be94a7f2680e5b13d97ca24f8816309bd7e2f5a4c1"
 COUNTED = (
     'What was set aside, by reason: late, outside the domain, held before, ... Names that begin with "steps" count '
     "steps, all others readings."

@@ -14,7 +14,8 @@ const KIND = {
 };
 
 function refused(error) {
-  by("refused").textContent = KIND[error.status] || error.words;
+  // Of a token that was right once the service says when it ended.
+  by("refused").textContent = (error.code !== "ended" && KIND[error.status]) || error.words;
   by("refused").hidden = false;
   token.forget();
   by("token").value = "";
