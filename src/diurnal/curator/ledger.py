@@ -143,15 +143,8 @@ def last(connection: Any) -> Event | None:
 def append(connection: Any, kind: str, content: dict[str, Any]) -> Event:
     """Add an event, inside the transaction of what it tells of."""
     event = Event.after(last(connection), kind, content)
-    connection.execute(
-        schema.ledger.insert().values(
-            number=event.number,
-            time=event.time,
-            kind=kind,
-            content=json.dumps(content, sort_keys=True),
-            hash=event.hash,
-        )
-    )
+    told = {"number": event.number, "time": event.time, "kind": kind, "hash": event.hash}
+    connection.execute(schema.ledger.insert(), {**told, "content": json.dumps(content, sort_keys=True)})
     return event
 
 
