@@ -123,13 +123,15 @@ def learned(record: StreamRecord, history: Panel) -> StreamRecord:
     if plan.level == "cycle":
         return record
     profile, known = kernels.profiles(
-        history.readings[:, order],
-        history.present[:, order],
+        history.readings,
+        history.present,
         slots=plan.grid.slots,
         min_readings=plan.k_min,
         statistic=plan.statistic,
     )
-    return replace(record, profile=profile, known=known)
+    # Profiles are put in order, and not the history: it is as many times as large as it has cycles.
+    ordered = np.ascontiguousarray(profile[:, order]), np.ascontiguousarray(known[:, order])
+    return replace(record, profile=ordered[0], known=ordered[1])
 
 
 def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
