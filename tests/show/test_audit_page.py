@@ -15,7 +15,7 @@ import support
 from diurnal.errors import InputError
 from diurnal.private import PrivateDict
 from diurnal.show import audit as page
-from diurnal.show.cli import app, audits
+from diurnal.show.cli import app, audit_work
 from diurnal.study.audit.attacks import Attack, Outcome, Population, PrivateAttack
 from diurnal.study.audit.audit import Effort, number
 from diurnal.study.audit.audit import audit as audited
@@ -265,14 +265,14 @@ def quick(made, tmp_path, monkeypatch):
     for path in made.iterdir():
         (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audits, "audited", lambda plan, deep: audited(plan, effort=SMALL))
+    monkeypatch.setattr(audit_work, "audited", lambda plan, deep: audited(plan, effort=SMALL))
     town = Population.town
     monkeypatch.setattr(Population, "town", lambda **_: town(homes=30, days=28, crowd=30))
 
     def attacked(population, *, plan, **_):
         return (attack(kind=Attack if population.made_up else PrivateAttack, value=0.875),)
 
-    monkeypatch.setattr(audits, "attacked", attacked)
+    monkeypatch.setattr(audit_work, "attacked", attacked)
     return tmp_path
 
 
@@ -289,7 +289,7 @@ def test_the_verb_audits_a_plan(quick):
 
 def test_a_broken_promise_is_code_1_after_everything_is_written(quick, monkeypatch):
     """Whoever runs it in a pipeline is stopped, and has the page."""
-    monkeypatch.setattr(audits, "audited", lambda plan, deep: broken(audited(plan, effort=SMALL)))
+    monkeypatch.setattr(audit_work, "audited", lambda plan, deep: broken(audited(plan, effort=SMALL)))
     done = run("audit", "pattern.json", "--out", "out", "--no-attacks", code=1)
     assert "The promise is broken" in done.stdout
     assert (quick / "out" / "audit.md").read_text().startswith("# Audit: THE PROMISE IS BROKEN")
