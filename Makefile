@@ -21,8 +21,9 @@ help:
 demo: $(VENV)/core
 	$(BIN)/diurnal demo
 
+# Many tests wait, for a disk, a server or a browser: three workers keep two cores busy.
 test: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .
