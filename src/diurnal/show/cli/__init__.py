@@ -2,8 +2,8 @@
 
 Exit codes: 0 done; 1 refused, and said why; 2 wrong usage; 130 interrupted. Whatever a verb does it does at once or
 not at all. Verbs live beside what they are about: `readings`, `plans`, `streams`, `stores`, `serve`, `audits`,
-`studies`; `verbs` has what all of them share, `screen` where their words go, `settings` the file of defaults. The
-console script is `diurnal_command`, beside the package.
+`studies` (the work of `audits` is in `audit_work`); `verbs` has what all of them share, `screen` where their words
+go, `settings` the file of defaults. The console script is `diurnal_command`, beside the package.
 """
 
 from __future__ import annotations

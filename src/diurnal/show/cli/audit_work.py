@@ -1,4 +1,4 @@
-"""Auditing: what the verb `audit` does: whom and what it takes, and what it says of what it finds."""
+"""The work of `audit`: whom and what it takes, and what it says of what it finds. Loaded when it is asked for."""
 
 from __future__ import annotations
 
