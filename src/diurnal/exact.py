@@ -1,7 +1,7 @@
 """Exact numbers: fractions in, roots rounded up, floats never below what they stand for.
 
-Everything a promise rests on is compared here as integers or fractions. A float appears only as a scale for
-a library that wants one, and then rounded up, so that the noise is never smaller than promised.
+Everything a promise rests on is compared here as integers or fractions. A float appears only where a library wants
+one (OpenDP, to say what a loss is at a delta), and then rounded up, so that no loss is told smaller than it is.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def test_a_restored_store_knows_what_was_shown(tmp_path):
     curator = dn.Curator.open(tmp_path / "one.db", support.ROOMY)
     curator.backup(tmp_path / "old.db")
     start(curator, plan_for(panel), panel)
-    restored = dn.Curator.open(tmp_path / "old.db", fence=curator.head)
+    restored = dn.Curator.open(tmp_path / "old.db", fence=curator.status().head)
     fewer = panel.columns(np.arange(HOMES - 1))
     with pytest.raises(OverlapError, match="restored"):
         start(restored, plan_for(fewer), fewer)

@@ -180,7 +180,7 @@ def test_a_small_panel_is_warned():
 def test_why_and_how_long_are_said():
     """The explanation names the next best way with its error, and what a longer history brings."""
     said = " ".join(dn.explain(informed(draft(history=91)), shape(226)))
-    assert "ways to add noise it has least predicted error; of the others" in said
+    assert "ways to add noise it has least predicted error of a report; of the others" in said
     assert "91 days of history hold few seasons" in said
     assert "few seasons" not in " ".join(dn.explain(informed(draft()), shape(226)))
 

@@ -1,4 +1,6 @@
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +41,8 @@ def members(slots, body):
 
 @example((2, Body(low=-4, high=4, cap=1, reference=[0, 0])))
 @example((2, Body(low=-4, high=4, cap_2=2, reference=[0, 0])))
+@example((2, Body(low=-5, high=5, cap_2=5, reference=[0, 0])))
+@example((2, Body(high=9, cap_2=5)))
 @example((3, Body(high=4, cap=2)))
 @given(bodies())
 def test_diameters_bound_every_pair_of_the_body(given_body):
@@ -85,6 +89,8 @@ def test_adversarial_corners_are_projected_within_the_diameters():
         assert differences.max() <= sensitivity.linf
 
 
+@example([2**29, 1])
+@example([2**29 - 1, -(2**15)])
 @given(st.lists(st.integers(-(2**29), 2**29), min_size=1, max_size=6))
 def test_lengths_are_rounded_up_exactly(entries):
     """The integer length is the least whose square reaches the sum of squares."""
@@ -92,6 +98,13 @@ def test_lengths_are_rounded_up_exactly(entries):
     square = sum(v * v for v in entries)
     assert length**2 >= square
     assert length == 0 or (length - 1) ** 2 < square
+
+
+def test_a_contribution_outside_its_body_stops_an_optimised_python_too():
+    """`python -O` takes assertions away, and not this one."""
+    script = "from diurnal.promise.body import ensure; ensure(True); ensure(False)"
+    done = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True)
+    assert "nothing was released" in done.stderr
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5])

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -28,6 +29,38 @@ def test_concentrated_losses_are_converted_safely(rho):
     assert 0 < epsilon_of(rho, DELTA) <= classic * (1 + 1e-9)
 
 
+@given(
+    st.fractions(min_value=Fraction(1, 10**6), max_value=100, max_denominator=10**6),
+    st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 2), max_denominator=10**10),
+)
+def test_what_opendp_is_asked_is_rounded_to_the_safe_side(rho, delta):
+    """It is asked at a distance of at least sqrt(2 rho) and a delta not above; its answer is taken as it is."""
+    import opendp.prelude as dp
+
+    class Curve:
+        def map(self, distance):
+            assert Fraction(distance) ** 2 >= 2 * rho
+            assert distance <= math.sqrt(2 * rho) * (1 + 1e-14)
+            return self
+
+        def epsilon(self, at):
+            assert delta * (1 - Fraction(1, 2**50)) <= Fraction(at) <= delta
+            return 0.1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dp.c, "make_zCDP_to_approxDP", lambda _: Curve())
+        assert epsilon_of.__wrapped__(rho, delta) == Fraction(0.1)
+
+
+@given(st.fractions(min_value=Fraction(1001, 10), max_value=10**6, max_denominator=1000))
+def test_large_concentrated_losses_are_the_classic_ones_rounded_up(rho):
+    """Beyond rho = 100 the epsilon is rho + 2 sqrt(rho ln(1/delta)), not below it in thirty digits."""
+    with localcontext(prec=40):
+        exact = Decimal(rho.numerator) / rho.denominator
+        classic = Fraction(exact + 2 * (exact * Decimal(10**6).ln()).sqrt())
+    assert classic <= epsilon_of(rho, DELTA) <= classic * Fraction(1000001, 1000000)
+
+
 @given(st.fractions(min_value=Fraction(1, 10), max_value=5, max_denominator=100))
 def test_the_largest_rho_is_within_epsilon_and_not_far_below(epsilon):
     """zcdp_for gives a rho whose epsilon is at most the one asked for, and a slightly larger rho's is above."""
@@ -50,10 +83,11 @@ def test_a_gaussian_loss_is_converted_right():
 
 @given(st.lists(epsilons, max_size=4), st.fractions(min_value=0, max_value=1, max_denominator=1000))
 def test_a_mixture_costs_the_smaller_of_two_valid_readings(parts, rho):
-    """Mixed, the epsilon is at most the pure sum plus the concentrated part's own."""
+    """Mixed, it is the pure sum plus the concentrated part's own epsilon, or that of all of it concentrated."""
     mixed = sum(map(Loss.pure, parts), Loss.concentrated(rho))
     apart = sum(parts, Fraction(0)) + (epsilon_of(rho, DELTA) if rho else 0)
-    assert mixed.at(DELTA) <= apart
+    together = rho + sum((e * e for e in parts), Fraction(0)) / 2
+    assert mixed.at(DELTA) == (min(apart, epsilon_of(together, DELTA)) if together else 0)
 
 
 def test_many_pure_losses_compose_below_their_sum_at_a_delta():

@@ -126,6 +126,44 @@ def test_strong_neighbours_in_one_cycle_stay_within_epsilon(mechanism, slots, da
 
 
 @pytest.mark.usefixtures("silence")
+@pytest.mark.parametrize(
+    ("body", "ours", "theirs", "changed", "figure"),
+    [
+        pytest.param(2, (0, 0, 2, 0, 0), (2, 2, 0, 2, 2), 1, 2.96, id="z and one cycle of three"),
+        pytest.param(1, (0, 0, 4, 4), (4, 4, 0, 0), 2, 3.5, id="everything, K = 2"),
+        pytest.param(1, (0, 0, 4, 4, 4), (4, 4, 0, 0, 0), 3, 5.25, id="everything, K = 3"),
+    ],
+)
+def test_where_variations_are_not_bound_layers_cost_more_than_their_epsilons(body, ours, theirs, changed, figure):
+    """Exact laws with W the whole domain: eps_z + K eps_w is exceeded, and eps_z + 2 K eps_w is not (theory 3)."""
+    width = max(ours)
+    plan = tiny_plan(1, "strong", "laplace", domain=(0, width), body=Body(high=body), variation_bound=width)
+    lives = [np.array([life, [0] * len(life)]).T for life in (ours, theirs)]
+    runs = [run(plan, support.small_panel(life, slots=1)) for life in lives]
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), runs[1] - runs[0], 40)
+    assert worst == pytest.approx(figure, abs=0.01)
+    assert 1 + changed < worst <= float(1 + changed * plan.stretch) + SLACK
+
+
+@pytest.mark.usefixtures("silence")
+@pure
+@settings(max_examples=60)
+@given(data=st.data())
+def test_everything_about_a_household_stays_within_what_is_said(mechanism, data):
+    """All readings of one household replaced, history too: at most eps_z + K kappa eps_w, whatever W is."""
+    cycles = 2
+    readings, present = data.draw(populations(1, 2 + cycles))
+    moved = readings.copy()
+    moved[:, 0] = data.draw(st.lists(st.integers(0, TOP), min_size=2 + cycles, max_size=2 + cycles))
+    bound = data.draw(st.sampled_from([1, TOP, 2 * TOP]))
+    high = data.draw(st.sampled_from([1, TOP]))
+    plan = tiny_plan(1, "strong", mechanism, variation_bound=bound, body=Body(high=high))
+    ours, theirs = (run(plan, support.small_panel(x, present=present, slots=1)) for x in (readings, moved))
+    worst = support.worst_log_ratio(plan.pattern_layer(), plan.cycle_layer(), theirs - ours, 9)
+    assert worst <= float(1 + cycles * plan.stretch) + SLACK
+
+
+@pytest.mark.usefixtures("silence")
 @pure
 @settings(max_examples=60)
 @given(data=st.data())

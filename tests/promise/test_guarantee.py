@@ -1,8 +1,12 @@
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import support
-from diurnal import Basis, Body, Ellipsoid, Share
+from diurnal import Basis, Body, Ellipsoid, Grid, Share
 from diurnal.promise.guarantee import LIMITS, NEIGHBOURS
+from diurnal.study.town import Town
 
 
 def guarantee(**more):
@@ -92,3 +96,78 @@ def test_groups_cost_what_one_costs():
     """A grouped plan says that its groups share no household and no cost."""
     promise = support.plan_for(support.town(), groups="side").guarantee()
     assert "the groups together cost what one costs" in str(promise)
+
+
+STRONG = {"level": "strong", "mechanism": "laplace", "domain": (0, 100)}
+
+
+@pytest.mark.parametrize(
+    ("bound", "stretch"),
+    [(None, 2), (100, 2), (400, 2), (75, Fraction(3, 2)), (50, 1), (20, 1)],
+)
+def test_a_cycle_counts_more_where_variations_are_not_bound_by_half_the_domain(bound, stretch):
+    """2 min(W, R_x)/min(2W, R_x) is on the cycle's epsilon wherever the periodic component changes as well."""
+    promise = guarantee(**STRONG, cycle_mechanism="laplace", variation_bound=bound)
+    both, everything = promise.curve()[-2:]
+    assert (promise.stretch, both.epsilon) == (stretch, 1 + stretch)
+    assert everything.epsilon >= promise.curve()[2].epsilon + 1
+    assert (" times then, " in str(promise)) == (stretch > 1)
+
+
+def test_a_gaussian_cycle_counts_the_square_of_it():
+    """Without W the zCDP of a cycle counts four times where the periodic component changes as well."""
+    gaussian = {"mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6"}
+    promise = guarantee(**{**STRONG, **gaussian})
+    both = promise.curve()[-2]
+    assert both.epsilon == (promise.pattern + promise.cycle + promise.cycle + promise.cycle + promise.cycle).at(
+        Fraction("1e-6")
+    )
+
+
+@pytest.mark.parametrize("radius", [9, 10**4])
+def test_a_ball_of_blocks_that_does_not_bind_is_none(radius):
+    """Blocks leave a ball out that is wider than the domain: then a cycle counts twice, else once."""
+    promise = guarantee(
+        **STRONG, cycle_mechanism="blocks", cycle_basis=Basis(size=2), variation_bound=Ellipsoid(radius=radius)
+    )
+    assert promise.stretch == (1 if radius == 9 else 2)
+
+
+def test_a_ball_of_coefficients_always_binds():
+    """What a basis keeps of a cycle lies in its ball, however wide: the diameter is what noise is made for."""
+    promise = guarantee(
+        **STRONG, cycle_mechanism="basis", cycle_basis=Basis(size=3), variation_bound=Ellipsoid(radius=10**4)
+    )
+    assert promise.stretch == 1
+
+
+def test_a_guarantee_says_what_a_week_and_a_year_cost():
+    """Its words have composed losses with their delta, everything about a household, and the unit of privacy."""
+    daily = Grid(slots=4, minutes=360)
+    promise = guarantee(**{**STRONG, "domain": (0, 8000)}, cycle_mechanism="cube", variation_bound=500, grid=daily)
+    week, month, year, both, everything = promise.curve()
+    assert both.epsilon == 2
+    assert [float(row.epsilon) for row in (week, month, year)] == pytest.approx([7, 28, 210], rel=0.05)
+    assert everything.epsilon == year.epsilon + 1
+    words = str(promise)
+    for row in promise.curve():
+        assert f"{row.to_json()['epsilon']}" in words
+    assert "delta = 0.000001" in words
+    assert "event level, not user level" in words
+
+
+def test_pattern_plans_compose_no_cycles():
+    """At level pattern no cycle is protected, so there is nothing to compose, and nothing is said of it."""
+    promise = guarantee(level="pattern")
+    assert promise.curve() == ()
+    assert "over a week" not in str(promise)
+
+
+def test_few_homes_could_have_another_homes_usual_day():
+    """In a made-up town at most one home in five could have another's usual day with its own variations."""
+    panel = Town(homes=60, days=28, gap_rate=0).panel()
+    readings = panel.readings.reshape(-1, panel.grid.slots, panel.n_households)
+    usual = readings.sum(axis=0) // len(readings)
+    lowest = (readings - usual).min(axis=0)
+    possible = [(usual + lowest[:, [home]] >= 0).all(axis=0).sum() - 1 for home in range(panel.n_households)]
+    assert 0.02 < np.mean(possible) / (panel.n_households - 1) < 0.2

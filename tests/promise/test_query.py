@@ -17,8 +17,13 @@ def test_a_query_reads_back_as_it_was_written(query):
 
 
 def test_a_mean_divides_by_the_roster():
-    """A sum's denominator is 1, a mean's the roster's size, a weighted sum's its own."""
-    assert [q.denominator(226) for q in QUERIES[:3]] == [1, 226, 4]
+    """A sum's denominator is 1, a mean's and a share's the roster's size, a weighted sum's its own, a count's 1."""
+    assert [q.denominator(226) for q in QUERIES] == [1, 226, 4, 226, 1]
+
+
+def test_weights_are_the_ones_given():
+    """A weighted sum takes each household by its own weight, sign and all; every other query takes each once."""
+    assert [q.weights(3).tolist() for q in QUERIES] == [[1, 1, 1], [1, 1, 1], [1, 0, -2], [1, 1, 1], [1, 1, 1]]
 
 
 @given(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,46 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         relative_to_laplace=std / laplace if laplace else None,
         note=_bias_note(plan, bias.known, open_data),
     )
+
+
+class KnownTotal(NamedTuple):
+    """The deviation of a report's noise, for everybody and for who knows one true total (theory 6.3)."""
+
+    unknown: float
+    """For everybody."""
+    slot: float
+    """For who knows it, in reports of the same slot in other cycles."""
+    beside: float
+    """For who knows it, in the report of the next slot of the same cycle."""
+
+
+def known_total(plan: Plan, n: int) -> KnownTotal | None:
+    """What one known total gives away of the noise of other reports, root mean square over the slots.
+
+    It tells the noise of its step: in pattern mode that of the slot for ever, in strong mode the part that repeats,
+    but for one draw of the part that does not; and where coefficients are released, slots beside each other have
+    most of their noise in common. None at level `cycle`, where nothing repeats.
+
+    Args:
+        plan: With its mechanisms named.
+        n: The size of the group.
+    """
+    weight, denominator = _heaviest(plan), plan.query.denominator(n)
+    pattern, cycle = plan.pattern_layer(weight), plan.cycle_layer(weight)
+    if pattern is None:
+        return None
+    slots = np.eye(plan.grid.slots)
+    pairs = slots + np.roll(slots, 1, axis=1)
+
+    def variances(rows: Floats, *layers: Mechanism | None) -> Floats:
+        return np.array([sum(layer.variance(row) for layer in layers if layer is not None) for row in rows])
+
+    repeats, all_of_it = variances(slots, pattern), variances(slots, pattern, cycle)
+    beside = np.roll(all_of_it, -1)
+    shared = (variances(pairs, pattern, cycle) - all_of_it - beside) / 2
+    known = np.where(all_of_it > 0, all_of_it, 1)
+    left = (all_of_it, all_of_it - repeats**2 / known, beside - shared**2 / known)
+    return KnownTotal(*(math.sqrt(max(0.0, float(np.mean(each)))) / denominator for each in left))
 
 
 def _peak(plan: Plan, deviations: Floats, share: float, *, apart: bool) -> float:

@@ -178,6 +178,33 @@ class Plan:
         return self.variation_bound if isinstance(self.variation_bound, int) else None
 
     @property
+    def half(self) -> int:
+        """The largest W at which changing a profile moves one cycle's variations no further than readings can."""
+        return max(1, self._width() // 2)
+
+    @cached_property
+    def stretch(self) -> Fraction:
+        """How many times further one cycle's variations can move if the household's profile changes as well.
+
+        Alone they move by R_w = min(2W, R_x), for both readings lie in the domain. If the profile moves too, the
+        step in between need not, and they move by up to 2 min(W, R_x) (theory 3). In a ball it is its diameter
+        either way.
+        """
+        if self.level != "strong" or self._in_a_ball:
+            return Fraction(1)
+        width = self._width()
+        most = width if self.clip is None else min(self.clip, width)
+        return Fraction(2 * most, min(2 * most, width))
+
+    @property
+    def _in_a_ball(self) -> bool:
+        """Whether what a cycle contributes is put into a ball: one that is wider than the domain is left out."""
+        if not isinstance(self.variation_bound, Ellipsoid):
+            return False
+        layer = self.cycle_layer()
+        return not isinstance(layer, Blocks) or layer.in_a_ball
+
+    @property
     def mechanisms(self) -> tuple[str, ...]:
         """The names of its mechanisms, one a layer."""
         return (self.mechanism, self.cycle_mechanism) if self.level == "strong" else (self.mechanism,)
@@ -291,6 +318,11 @@ class Plan:
             groups=self.groups is not None,
             free=self.free is not None,
             base_load=self.statistic == "base-load",
+            law=cycle.law(Fraction(1)) if cycle else None,
+            stretched=cycle.law(self.stretch) if cycle else None,
+            stretch=self.stretch,
+            cycle_days=self.grid.cycle_days,
+            from_midnight=self.grid.from_midnight,
         )
 
     def with_(self, **changes: Any) -> Plan:

@@ -15,7 +15,7 @@ from typing import Any
 
 from diurnal.errors import LimitError, PlanError
 from diurnal.exact import Number, positive, text
-from diurnal.planning.accuracy import mechanism_row, nothing_row, split_rows, unspent_row
+from diurnal.planning.accuracy import known_total, mechanism_row, nothing_row, split_rows, unspent_row
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
@@ -54,15 +54,17 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
 
 
 def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> Plan:
-    """The plan with every mechanism left to `auto` chosen by predicted error.
+    """The plan with what it leaves open decided: every mechanism left to `auto`, by predicted error, and W.
 
-    A biased mechanism is chosen only where a public reference says how large the bias is: the plan's
-    reference for profiles, open data for the variations of a cycle.
+    A strong plan that names no bound for variations, or a ball that does not bind, gets half of the domain: noise
+    is no larger, and the losses of its layers add up plainly (theory 3). A biased mechanism is chosen only where a
+    public reference says how large the bias is: the plan's reference for profiles, open data for the variations of
+    a cycle.
     """
     check_open(open_data, shape)
     wanted = plan.mechanisms
     if "auto" not in wanted:
-        return plan
+        return bounded(plan)
     n = min(plan.shape_of(shape).group_sizes)
     best: tuple[float, Plan] | None = None
     for pair in _candidates(plan, open_data):
@@ -78,7 +80,12 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
             hint="Give a public reference (and open data for a cycle's variations), or name the mechanism: an "
             "Ellipsoid needs 'basis'.",
         )
-    return best[1]
+    return bounded(best[1])
+
+
+def bounded(plan: Plan) -> Plan:
+    """The plan with a W that is half of the domain where nothing else bounds a cycle's variations."""
+    return plan if plan.clip is not None or plan.stretch == 1 else plan.with_(variation_bound=plan.half)
 
 
 def best_split(
@@ -169,6 +176,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         _error_sentence(chosen, row, prediction, unit),
         _why_sentence(row, prediction, unit),
         _history_sentence(chosen),
+        _known_total_sentence(chosen, prediction.n_households, unit),
         *prediction.warnings(row),
     ]
     if chosen.level == "pattern":
@@ -247,7 +255,11 @@ def _with(plan: Plan, *names: str) -> Plan:
 
 def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> str:
     beside = prediction.without_data
-    bias = "nothing is dropped" if not row.bias else f"what is dropped is {short(row.bias)} of it"
+    bias = (
+        "nothing is dropped"
+        if not row.bias
+        else f"noise {short(row.std)} and what is dropped {short(row.bias)}, squares adding up"
+    )
     if row.note:
         bias = f"{bias}; {row.note}" if row.bias is not None else row.note
     return (
@@ -265,8 +277,8 @@ def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
     best = min(others, key=lambda each: each.errors.step)
     words = "least" if row.errors.step <= best.errors.step else "not the least"
     return (
-        f"Of {len(prediction.mechanisms)} ways to add noise it has {words} predicted error; of the others "
-        f"{best.name} has the least, {short(best.errors.step)} {unit}."
+        f"Of {len(prediction.mechanisms)} ways to add noise it has {words} predicted error of a report; of the "
+        f"others {best.name} has the least, {short(best.errors.step)} {unit}."
     )
 
 
@@ -279,6 +291,19 @@ def _history_sentence(plan: Plan) -> str:
     return (
         f"{days} days of history hold few seasons: on 226 homes a pattern plan with profiles from a year, 91 and "
         f"28 days had errors of 0.024, 0.033 and 0.052 of the largest report{strong} (docs/accuracy-figures.md)."
+    )
+
+
+def _known_total_sentence(plan: Plan, n: int, unit: str) -> str:
+    """What one known total would give away."""
+    found = known_total(plan, n)
+    if found is None:
+        return ""
+    unknown, slot, beside = map(short, found)
+    return (
+        f"For whoever knows the true total of one reported step, noise falls from {unknown} to {slot} {unit} in "
+        f"other cycles' reports of that slot, and to {beside} in the report of the next slot: put steps whose "
+        "totals become public on the calendar before they are reported."
     )
 
 

@@ -205,6 +205,8 @@ class Ellipsoid:
         """What the body lies around, as an array over the slots: `scale` times r, rounded."""
         reference = _spread(0 if self.reference is None else self.reference, slots, "reference")
         scale = Fraction(self.scale)
+        if scale == 1:
+            return reference
         return _spread([round(int(value) * scale) for value in reference], slots, "reference")
 
     def to_json(self) -> dict[str, Any]:

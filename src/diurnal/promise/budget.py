@@ -86,7 +86,7 @@ class Budget:
     pattern: Number = "1"
     """The cap on what the periodic component loses: the sum of eps_z."""
     strong: Number = "1"
-    """The cap on what any one cycle loses: the sum of eps_w."""
+    """The cap on what any one reported cycle loses: the sum of eps_w. A cycle of a history is not counted."""
     delta: Number | None = None
     """The delta at which Gaussian plans are read; None allows pure plans only."""
 

@@ -6,61 +6,111 @@ assumptions and the limits together (theory 6).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from diurnal.exact import decimal, text
-from diurnal.promise.budget import Loss
+from diurnal.promise.budget import NOTHING, Loss
+from diurnal.promise.composition import Law
 
 Level = Literal["pattern", "strong", "cycle"]
 LEVELS: tuple[Level, ...] = ("pattern", "strong", "cycle")
 
+PATTERN_CHANGE = (
+    "one household's periodic component changes: each of its readings moves by an amount that depends on the slot "
+    "only, the same in every cycle of the history and of the reports, and its variations stay"
+)
 NEIGHBOURS: dict[Level, tuple[str, ...]] = {
-    "pattern": ("one household's periodic component changes, the same in every cycle, and its variations stay",),
-    "strong": (
-        "one household's periodic component changes, the same in every cycle, and its variations stay",
-        "one household's variations change in any one reported cycle",
-    ),
+    "pattern": (PATTERN_CHANGE,),
+    "strong": (PATTERN_CHANGE, "one household's variations change in any one reported cycle"),
     "cycle": ("one household's readings change in any one cycle",),
 }
 """What may differ between two data sets that the reports can hardly tell apart (theory 2, 3 and 6.8)."""
 
+UNITS: dict[Level, str] = {
+    "pattern": "one household's periodic component, which is less than anything it did",
+    "strong": "a household's reported {cycle} (event level, not user level), and a household's periodic component",
+    "cycle": "a household's {cycle} (event level, not user level)",
+}
+"""What is protected as one, in the terms of NIST SP 800-226."""
+
+SPANS: Mapping[str, int] = {"7 calendar days": 7, "30": 30, "365": 365}
+"""Over how many days in a row a change is composed, by what they are called one after the other."""
+FORTNIGHT = 14
+"""For how many days a home is away, where it is said how often that is told."""
+FALSE = 0.01
+"""How often it may be told of a home that was not."""
+DELTA = Fraction("1e-6")
+"""The delta at which many cycles are read together, where the plan says none."""
+
+PUBLIC_BOUNDS = "Bounds, references, bases and the calendar come from public knowledge, not from these readings."
 ASSUMPTIONS: tuple[str, ...] = (
     "Both data sets have the same roster, the same group memberships and the same missing marks.",
     "All readings of both lie in the declared domain.",
-    "Bounds, references, bases and the calendar come from public knowledge, not from these readings.",
+    PUBLIC_BOUNDS,
     "The true totals of reported steps are not published elsewhere.",
     "Every plan over these households is in this one store.",
 )
 
+NARROW = (
+    "A change of the periodic component must leave all readings in the domain. Where they cannot be negative, a "
+    "home's usual cycle can be lowered by no more than its smallest reading of each slot: {what} protects little "
+    "more than standby load."
+)
+"""How few households are neighbours by their periodic component."""
+
+MEMBERSHIP = (
+    "Membership is not protected, nor which readings are missing: both are treated as if they were public. The "
+    "size of the roster is public."
+)
+TOGETHER = (
+    "k households that change together cost k times a pure epsilon and k^2 times the zCDP; what is read at a delta "
+    "costs more than k times."
+)
+OTHERS = "Every other plan over these households adds a loss of its own."
+"""What a plan does not count."""
+ROSTER = (
+    "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
+    MEMBERSHIP,
+    TOGETHER,
+    OTHERS,
+)
+"""What no level with a profile promises."""
+
 LIMITS: dict[Level, tuple[str, ...]] = {
     "pattern": (
         "The sums of variations are published exactly: differences between cycles carry no noise.",
-        "Readings are not negative, so the smallest report of each slot gives most of the noise away: on such "
-        "data this level protects little more than standby load. Strong is recommended.",
+        f"{NARROW.format(what='this level')} The smallest report of each slot gives most of the noise away. "
+        "Strong is recommended.",
         "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) carry "
         "pattern information that no epsilon protects.",
-        "One true total of a reported step, known to somebody, undoes the noise of its slot for ever.",
+        "One true total of a reported step, known to somebody, undoes the noise of its slot for ever; where noise "
+        "is that of a few coefficients, most of that of the slots beside it too, and as many known totals as there "
+        "are coefficients undo all of it.",
         "The noise repeats: it does not average out, and a yearly total carries it once for each cycle.",
-        "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
-        "Membership is not protected: the roster and its size are public.",
-        "k households that change together cost k times as much.",
+        *ROSTER,
     ),
     "strong": (
-        "It is the privacy of one cycle: a change in m cycles costs m times as much, an event across midnight "
-        "two cycles', and a whole household over K cycles epsilon + K times the cycle's.",
+        "It is the privacy of one cycle, not of a household or of a way of life: what changes in many cycles costs "
+        "more, as said above, and an event across midnight two cycles.",
+        NARROW.format(what="epsilon for it"),
         "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) are "
-        "protected one cycle at a time, not as a pattern.",
-        "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
-        "Membership is not protected: the roster and its size are public.",
-        "k households that change together cost k times as much.",
+        "protected one cycle at a time, not as a pattern: other cycles tell what one of them hides.",
+        "One true total of a reported step, known to somebody, gives away the noise that repeats in its slot, but "
+        "for one draw of the cycle's noise: for them every other report of that slot has little more than the "
+        "cycle's noise. Where noise is that of a few coefficients or blocks, it gives most of the noise of the "
+        "steps beside it away, and as many known totals of a cycle as there are coefficients all of that cycle's.",
+        *ROSTER,
     ),
     "cycle": (
-        "It is the privacy of one cycle: a change in m cycles costs m times as much. A change of the "
-        "periodic component is a change in every cycle and is not protected.",
-        "Membership is not protected: the roster and its size are public.",
-        "k households that change together cost k times as much.",
+        "It is the privacy of one cycle, not of a household: what changes in many cycles costs more, as said "
+        "above. A change of the periodic component is a change in every cycle.",
+        MEMBERSHIP,
+        TOGETHER,
+        OTHERS,
     ),
 }
 """What each level does not promise (theory 6)."""
@@ -101,6 +151,33 @@ class HistoryBound:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurveRow:
+    """What one change of a household costs, larger than a promise's neighbours allow."""
+
+    changes: Literal["cycles", "both", "everything"]
+    """All cycles of some days in a row; the periodic component and one cycle; all of it, history too."""
+    days: int | None
+    """Of how many days in a row; None for one cycle."""
+    cycles: int
+    """How many reported cycles these can touch."""
+    epsilon: Fraction
+    """What it costs."""
+    delta: Fraction | None
+    """At which delta; None if it is pure."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with decimals as strings, epsilon rounded up."""
+        delta = None if self.delta is None else text(self.delta)
+        return {
+            "changes": self.changes,
+            "days": self.days,
+            "cycles": self.cycles,
+            "epsilon": up(self.epsilon),
+            "delta": delta,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A promise in words and numbers. Print it, or take `sentences()` for a form to sign."""
 
@@ -120,6 +197,16 @@ class Guarantee:
     """Whether a reference is made from the history's variations, which neighbours share."""
     base_load: bool = False
     """Whether what is hidden is the least reading of a slot, and not its mean."""
+    law: Law | None = None
+    """How the loss of one cycle is spread; None if no cycle is protected."""
+    stretched: Law | None = None
+    """The same where the periodic component changes as well."""
+    stretch: Fraction = Fraction(1)
+    """How many times further one cycle's variations can move then (theory 3)."""
+    cycle_days: Fraction = Fraction(1)
+    """How many days a cycle has."""
+    from_midnight: bool = True
+    """Whether a cycle begins at every midnight, or all cycles begin at one."""
 
     @property
     def neighbours(self) -> tuple[str, ...]:
@@ -129,13 +216,65 @@ class Guarantee:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on."""
-        return ASSUMPTIONS
+        shared = f"{PUBLIC_BOUNDS[:-1]}, but for the free reference, which is made of what both data sets share."
+        return tuple(shared if self.free and said == PUBLIC_BOUNDS else said for said in ASSUMPTIONS)
 
     @property
     def limits(self) -> tuple[str, ...]:
         """What is not promised."""
         more = ((FREE, self.free), (BASE_LOAD, self.base_load))
         return (*LIMITS[self.level], *(said for said, meant in more if meant))
+
+    @property
+    def unit(self) -> str:
+        """What is protected as one, in standard terms."""
+        cycle = {Fraction(1): "day", Fraction(7): "week"}.get(self.cycle_days, "cycle")
+        return UNITS[self.level].format(cycle=cycle)
+
+    def curve(self) -> tuple[CurveRow, ...]:
+        """What changes cost that are larger than those of neighbours: many cycles, both layers, everything.
+
+        Many cycles are composed by privacy-loss distributions, at the plan's delta or at 1e-6; m times the cycle's
+        epsilon would be as true, and larger (theory 3.1).
+        """
+        if self.law is None or self.cycle is None:
+            return ()
+        delta = self.delta or DELTA
+        rows = [self._row("cycles", days, self.law.composed(self._cycles(days), delta)) for days in SPANS.values()]
+        if self.pattern is not None:
+            both = self._together(1)
+            read_at = self.delta if both.zcdp else None
+            rows.append(CurveRow(changes="both", days=None, cycles=1, epsilon=both.at(read_at), delta=read_at))
+            rows.append(self._row("everything", max(SPANS.values()), self._everything(max(SPANS.values()))))
+        return tuple(rows)
+
+    def _row(self, changes: Literal["cycles", "everything"], days: int, epsilon: Fraction) -> CurveRow:
+        delta = self.delta or DELTA
+        return CurveRow(changes=changes, days=days, cycles=self._cycles(days), epsilon=epsilon, delta=delta)
+
+    def _cycles(self, days: int) -> int:
+        """How many cycles so many calendar days in a row can touch, whichever they are."""
+        if not self.from_midnight:
+            return math.ceil(days / self.cycle_days) + 1
+        if self.cycle_days <= 1:
+            return math.ceil(days / self.cycle_days)
+        return math.ceil((days - 1) / self.cycle_days) + 1
+
+    def _together(self, cycles: int) -> Loss:
+        """The loss if the periodic component changes, and the variations of so many cycles."""
+        each, times = self.cycle or NOTHING, self.stretch
+        squared = cycles * times**2
+        return (self.pattern or NOTHING) + Loss(
+            epsilon=cycles * times * each.epsilon, zcdp=squared * each.zcdp, squares=squared * each.squares
+        )
+
+    def _everything(self, days: int) -> Fraction:
+        """What all that a household ever did costs, with so many days of reports."""
+        delta, cycles = self.delta or DELTA, self._cycles(days)
+        summed = self._together(cycles).at(delta)
+        if self.stretched is None or self.pattern is None or self.pattern.zcdp:
+            return summed
+        return min(summed, self.pattern.epsilon + self.stretched.composed(cycles, delta))
 
     def numbers(self) -> dict[str, Any]:
         """The numbers as decimal strings: what each change costs."""
@@ -156,12 +295,14 @@ class Guarantee:
         losses = [loss for loss in (self.pattern, self.cycle) if loss is not None]
         whom = "Within each group, two" if self.groups else "Two"
         said = [
-            f"{whom} data sets are neighbours if {neighbour}: all reports together, however many there are, "
-            f"are then at most {self._promise(loss)} apart."
+            f"{whom} data sets are neighbours if {neighbour}: all reports of this plan together, however many "
+            f"there are, are then at most {self._promise(loss)} apart."
             for neighbour, loss in zip(self.neighbours, losses, strict=True)
         ]
+        said.append(f"In standard terms the unit of privacy is {self.unit}.")
         if self.groups:
             said.append("A household is in one group only, so the groups together cost what one costs.")
+        said += self._larger_sentences()
         if self.level == "strong":
             said.append(self._history_sentence())
         said += [f"Assumed: {assumption}" for assumption in self.assumptions]
@@ -170,7 +311,8 @@ class Guarantee:
 
     def to_json(self) -> dict[str, Any]:
         """Numbers and words together."""
-        return {**self.numbers(), "sentences": self.sentences()}
+        curve = [row.to_json() for row in self.curve()]
+        return {**self.numbers(), "unit": self.unit, "curve": curve, "sentences": self.sentences()}
 
     def __str__(self) -> str:
         return "\n".join(f"{i}. {said}" for i, said in enumerate(self.sentences(), start=1))
@@ -184,22 +326,60 @@ class Guarantee:
     def _epsilon(self, loss: Loss | None) -> str | None:
         return None if loss is None else _up(loss.at(self.delta if loss.zcdp else None))
 
+    def _larger_sentences(self) -> list[str]:
+        """What larger changes than those of neighbours cost."""
+        if self.law is None:
+            return []
+        rows, delta = self.curve(), text(self.delta or DELTA)
+        spans = [f"{up(row.epsilon)} over {name}" for name, row in zip(SPANS, rows, strict=False)]
+        told = math.ceil(100 * self.law.told(self._cycles(FORTNIGHT), FALSE))
+        said = [
+            f"A change in many reported cycles in a row costs more: epsilon is at most {', '.join(spans)} (at "
+            f"delta = {delta}). Somebody who knows everything else, and accepts one false alarm in a hundred, "
+            f"detects an absence of {FORTNIGHT} calendar days in up to {told} % of cases. One that begins or ends "
+            "within a day touches one more."
+        ]
+        return [*said, self._together_sentence(rows[-2], rows[-1], delta)] if self.pattern is not None else said
+
+    def _together_sentence(self, both: CurveRow, everything: CurveRow, delta: str) -> str:
+        said = (
+            f"The periodic component and one cycle together cost at most epsilon = {up(both.epsilon)}"
+            f"{'' if both.delta is None else f' (at delta = {delta})'}; all readings of a household over a year of "
+            f"reports, its history included, at most {up(everything.epsilon)} (at delta = {delta})."
+        )
+        if self.stretch == 1:
+            return said
+        times, squared = up(self.stretch), up(self.stretch**2)
+        return (
+            f"{said} A cycle's pure epsilon counts {times} times then, its zCDP {squared} times, for variations "
+            "are not clipped to half of the domain."
+        )
+
     def _history_sentence(self) -> str:
         if self.history is None:
             return (
-                "A change in one cycle of the history is not covered: the pattern is learned from it, and this "
-                "mechanism gives no bound."
+                "A change in one cycle of the history is not covered by a bound of its own: the pattern is learned "
+                "from it. It is within what all readings of a household cost, and grows with every reported cycle."
             )
         return (
-            f"A change in one cycle of the history costs at most {self._promise(self.history.base)} if no "
-            "reported reading of that household is clipped, missing or moved out, and "
-            f"{self._promise(self.history.worst())} if one is in every one of {self.history.horizon} reported "
-            "cycles. A history cycle that a pattern plan reported or learned from has that plan's promise only."
+            f"A change in one cycle of the history costs at most {self._promise(self.history.base)} if in neither "
+            "data set a reported reading of that household is clipped, missing or moved out, and "
+            f"{self._promise(self.history.worst())} if in either one is in every one of {self.history.horizon} "
+            "reported cycles. A history cycle that a pattern plan reported or learned from has that plan's promise "
+            "only."
         )
 
 
 def _zcdp(loss: Loss | None) -> str | None:
     return _up(loss.zcdp) if loss is not None and loss.zcdp else None
+
+
+def up(value: Fraction) -> str:
+    """A number with three digits, never below itself."""
+    if not value or value.denominator == 1:
+        return text(value)
+    places = max(0, 2 - math.floor(math.log10(value)))
+    return text(Fraction(math.ceil(value * 10**places), 10**places))
 
 
 def _up(value: Fraction) -> str:

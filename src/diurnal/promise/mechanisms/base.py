@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import ClassVar
 
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
+from diurnal.promise.composition import Law
 from diurnal.readings.data import Floats, Integers
 
 
@@ -37,6 +39,17 @@ class Mechanism(ABC):
     """What one release costs."""
     multiplier: int = 1
     """Totals are counted in units of 1/multiplier, so that noise of a small scale can be drawn."""
+
+    def law(self, stretch: Fraction) -> Law:
+        """What is proved about the loss of one release, so that many of them can be composed.
+
+        Args:
+            stretch: How many times further than the body allows a household's contribution may move.
+        """
+        if self.loss.zcdp:
+            return Law(epsilon=None, zcdp=self.loss.zcdp * stretch**2)
+        epsilon = self.loss.epsilon * stretch
+        return Law(epsilon=epsilon, zcdp=epsilon**2 / 2)
 
     @property
     @abstractmethod

@@ -21,6 +21,7 @@ from diurnal.exact import sqrt_up_fraction, whole
 from diurnal.promise import noise
 from diurnal.promise.body import AnyBody, Body, Ellipsoid, ensure, lengths, shrink
 from diurnal.promise.budget import Loss, zcdp_for
+from diurnal.promise.composition import Law, norm_law
 from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.promise.mechanisms.laplace import laplace_variance
 from diurnal.promise.mechanisms.prior import SHARES, Prior, no_prior
@@ -167,6 +168,15 @@ class BasisMechanism(Mechanism):
         moved = shrink(moved, lengths(moved), self._radius(self.body))
         ensure((lengths(moved) <= self._radius(self.body)).all())
         return moved + centre[:, None]
+
+    def law(self, stretch: Fraction) -> Law:
+        if self.basis.noise == "gaussian":
+            return super().law(stretch)
+        epsilon = self.loss.epsilon * stretch
+        if self.basis.noise == "l2-norm":
+            return norm_law(epsilon, self.dimension, self.rate)
+        # Coefficients move by D_2 together, each behind noise of sqrt(m) D_2.
+        return Law(epsilon=epsilon, zcdp=epsilon**2 / (2 * self.dimension))
 
     def noise(self) -> list[int]:
         if self.basis.noise == "l2-norm":

@@ -31,6 +31,7 @@ from diurnal.exact import sqrt_up, sqrt_up_fraction
 from diurnal.promise import noise
 from diurnal.promise.body import Ellipsoid, ensure
 from diurnal.promise.budget import Loss
+from diurnal.promise.composition import Law, norm_law
 from diurnal.promise.mechanisms.base import Mechanism
 from diurnal.readings.data import Floats, Integers
 from diurnal.readings.kernels import LIMIT
@@ -93,6 +94,11 @@ class Blocks(Mechanism):
         return self._number
 
     @property
+    def in_a_ball(self) -> bool:
+        """Whether block sums are put into a ball."""
+        return self._ball is not None
+
+    @property
     def magnitude(self) -> int:
         most = self._length * self._clip
         return most if self._ball is None else min(most, sqrt_up(self._ball))
@@ -112,6 +118,13 @@ class Blocks(Mechanism):
             left -= block * block
         ensure(((sums * sums).sum(axis=0) <= self._ball).all())
         return sums
+
+    def law(self, stretch: Fraction) -> Law:
+        # In a ball a block's reach depends on the blocks before it, which may have seen reports: the worst is not
+        # one fixed move then, and nothing is claimed beyond epsilon (theory 3.1).
+        if self._ball is not None:
+            return super().law(stretch)
+        return norm_law(self.loss.epsilon * stretch, self.dimension, self.rate)
 
     def noise(self) -> list[int]:
         return noise.l2_norm(self._number, self.rate)

@@ -12,6 +12,7 @@ import numpy as np
 from diurnal.promise import noise
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
+from diurnal.promise.composition import LaplaceLaw, Law
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.readings.data import Floats
 
@@ -44,6 +45,12 @@ class Cube(SlotMechanism):
 
     def noise(self) -> list[int]:
         return noise.cube(self.sensitivity.ranges, self.rate)
+
+    def law(self, stretch: Fraction) -> Law:
+        if len(set(self.sensitivity.ranges)) > 1:
+            return super().law(stretch)
+        epsilon = self.loss.epsilon * stretch
+        return LaplaceLaw(epsilon=epsilon, zcdp=epsilon**2 / 2, grain=self.rate, parts=1)
 
     def variance(self, direction: Floats) -> float:
         shares = noise.cube_shares(self.sensitivity.ranges)

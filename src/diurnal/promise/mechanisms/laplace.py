@@ -10,6 +10,7 @@ from typing import ClassVar
 from diurnal.promise import noise
 from diurnal.promise.body import Body, Sensitivity
 from diurnal.promise.budget import Loss
+from diurnal.promise.composition import LaplaceLaw, Law
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.readings.data import Floats
 
@@ -33,6 +34,16 @@ class Laplace(SlotMechanism):
 
     def noise(self) -> list[int]:
         return noise.laplace(self.dimension, self.scale)
+
+    def law(self, stretch: Fraction) -> Law:
+        # As many slots move as make up D_1, each by the most it can: all of them, or of a count two a slot.
+        whole, most = self.sensitivity.l1, self.sensitivity.linf
+        if most > 1 and whole != most * self.dimension:
+            return super().law(stretch)
+        epsilon, parts = self.loss.epsilon * stretch, whole // most
+        return LaplaceLaw(
+            epsilon=epsilon, zcdp=epsilon**2 / (2 * parts), grain=self.dimension / self.scale, parts=parts
+        )
 
     def variance(self, direction: Floats) -> float:
         return laplace_variance(self.scale) * float(direction @ direction)
