@@ -1,6 +1,14 @@
-"""Noise as Tumult tests it: goodness of fit that accepts the right law and must reject one 30 % off."""
+"""Noise as Tumult tests it: goodness of fit that accepts the right law and must reject one that is off.
 
+Where a sampler's choices can be counted they are: every byte, every path. And what a draw comes from is shown by
+giving it the bytes: it is a function of them alone.
+"""
+
+import ast
+import math
 import os
+import pathlib
+import random
 import sys
 from fractions import Fraction
 
@@ -73,6 +81,78 @@ def test_draws_follow_the_exact_mass_function(name):
         assert p > ACCEPT if factor == 1 else p < REJECT
 
 
+def equal_shares(drawn, quantiles):
+    """The p-value of draws against a continuous law, in twenty cells that are equally likely by its quantiles."""
+    edges = quantiles(np.arange(1, 20) / 20)
+    return stats.chisquare(np.bincount(np.searchsorted(edges, drawn), minlength=20)).pvalue
+
+
+def whole_numbers(drawn, log_mass):
+    """The p-value of single draws against a mass function, cells of small expectation merged at both ends."""
+    points = np.arange(-400, 401)
+    mass = np.exp(log_mass(points[:, None]))
+    expected = mass / mass.sum() * len(drawn)
+    low, high = points[expected >= 20][[0, -1]]
+    cells = np.bincount(np.clip(drawn, low - 1, high + 1) - low + 1, minlength=high - low + 3)
+    inner = expected[(points >= low) & (points <= high)]
+    rest = (len(drawn) - inner.sum()) / 2
+    return stats.chisquare(cells, [rest, *inner, rest]).pvalue
+
+
+def column(vectors, rate, order):
+    """The sizes of vectors in units of the noise: a Gamma variable of as many degrees as there are components."""
+    return np.linalg.norm(np.array(vectors, dtype=float), ord=order, axis=1) * float(rate)
+
+
+CLOSE = {
+    "laplace, small": lambda f: whole_numbers(
+        noise.laplace(300_000, f * 5 / 2), lambda v: laws.log_laplace(v, 2.5)
+    ),
+    "laplace, below one": lambda f: whole_numbers(
+        noise.laplace(600_000, f * 2 / 3), lambda v: laws.log_laplace(v, 2 / 3)
+    ),
+    "laplace, large": lambda f: equal_shares(
+        np.array(noise.laplace(300_000, f * 2**46 / 3)) / (2**46 / 3), stats.laplace.ppf
+    ),
+    "laplace of many digits": lambda f: equal_shares(
+        np.array(noise.laplace(300_000, f * Fraction(10**42 + 7, 10**30 + 9))) / 1e12, stats.laplace.ppf
+    ),
+    "gaussian, small": lambda f: whole_numbers(
+        noise.gaussian(150_000, f * 5 / 2), lambda v: laws.log_gaussian(v, 2.5)
+    ),
+    "gaussian, below one": lambda f: whole_numbers(
+        noise.gaussian(200_000, f * 4 / 5), lambda v: laws.log_gaussian(v, 0.8)
+    ),
+    "gaussian, large": lambda f: equal_shares(
+        np.array(noise.gaussian(150_000, f * 2**46 / 3)) / (2**46 / 3), stats.norm.ppf
+    ),
+    "gaussian of many digits": lambda f: equal_shares(
+        np.array(noise.gaussian(150_000, f * Fraction(10**42 + 7, 10**30 + 9))) / 1e12, stats.norm.ppf
+    ),
+    "cube, large": lambda f: equal_shares(
+        column([noise.cube([2**40] * 48, 3 / (f * 2**44)) for _ in range(6000)], Fraction(3, 2**44), np.inf),
+        stats.gamma(48).ppf,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_a_law_three_percent_off_is_told_apart(name):
+    """At small and at large scales the right law is accepted, and one 3 % wider or narrower is rejected."""
+    assert CLOSE[name](Fraction(1)) > ACCEPT
+    for factor in (Fraction(103, 100), Fraction(97, 100)):
+        assert CLOSE[name](factor) < REJECT
+
+
+def test_large_l2_norm_noise_ten_percent_off_is_told_apart():
+    """At a scale of 2^44 the length of nine components is a Gamma variable of the rate, and of none 10 % off."""
+    rate = Fraction(7, 2**46)
+    for factor in (Fraction(1), Fraction(11, 10), Fraction(9, 10)):
+        lengths = column([noise.l2_norm(9, rate * factor) for _ in range(3500)], rate, 2)
+        p = equal_shares(lengths, stats.gamma(9).ppf)
+        assert p > ACCEPT if factor == 1 else p < REJECT
+
+
 @pytest.mark.parametrize("scale", [2**31, 2**40, 2**48])
 def test_large_noise_is_not_cut_off(scale):
     """Noise of any scale up to the limit has its own deviation and no value that comes up again and again."""
@@ -130,6 +210,55 @@ def test_a_tie_with_a_power_of_e_is_decided_by_more_bits(monkeypatch):
         assert noise._count_powers(first) == count
 
 
+def test_every_power_of_e_is_an_edge(monkeypatch):
+    """A word one below the first bits of exp(-k) is a draw of k, one above it of k - 1, for every k."""
+    edges = [noise._power_of_e(k, 64) for k in range(1, 46)]
+    assert edges[-2:] == [1, 0]
+    for offset, draws in ((-1, range(1, 44)), (1, range(44))):
+        words = np.array([edge + offset for edge in edges[: len(draws)]], dtype=np.uint64)
+        monkeypatch.setattr(os, "urandom", lambda size, words=words: words.tobytes())
+        assert noise._geometric_by_e(len(words)).tolist() == list(draws)
+
+
+def test_a_word_that_is_an_edge_asks_for_another(monkeypatch):
+    """The first bits of exp(-2) are followed by ones, which are above it, or by zeros, which are below."""
+    edge = noise._power_of_e(2, 64)
+    for more, count in ((2**64 - 1, 1), (0, 2)):
+        asked = [edge.to_bytes(8, sys.byteorder), more.to_bytes(8, "big")]
+        monkeypatch.setattr(os, "urandom", lambda size, asked=asked: asked.pop(0))
+        assert noise._geometric_by_e(1).tolist() == [count]
+        assert not asked
+
+
+@given(st.integers(1, 17), st.fractions(Fraction(1, 2**44), 100, max_denominator=2**44))
+def test_no_l2_norm_proposal_falls_off_faster_than_its_law(size, rate):
+    """The rate of proposals is at most rate/sqrt(size), or one would be accepted with more than certainty."""
+    assert rate**2 * (1 - Fraction(1, 2**18)) <= size * noise._proposal(size, rate) ** 2 <= rate**2
+
+
+@pytest.mark.parametrize(("more", "units"), [(-1, 2), (0, 3), (1, 3)])
+def test_whole_units_of_a_root_are_counted_exactly(more, units, monkeypatch):
+    """sqrt(square) - less of just three units is three trials of exp(-1), and of a hair less is two."""
+    trials = []
+    monkeypatch.setattr(noise, "_accept", lambda *chance: trials.append(chance) or True)
+    noise._accept_root((2**40 + 3 * 2**20) ** 2 + more, 2**40, 2**20)
+    assert trials == [(1, 1)] * units
+
+
+@pytest.mark.parametrize("failure", range(1, 10))
+def test_the_first_trial_that_fails_decides_by_its_number(failure, monkeypatch):
+    """Trial k is a uniform below k denominators, and exp(-n/d) is true where the first failure's number is odd."""
+    bounds = []
+
+    def below(asked):
+        bounds.extend(asked.tolist())
+        return np.array([3 if bound >= 7 * failure else 2 for bound in asked.tolist()])
+
+    monkeypatch.setattr(noise, "_below", below)
+    assert noise._exponential(np.array([3]), 7).tolist() == [failure % 2 == 1]
+    assert bounds == [7 * k for k in range(1, len(bounds) + 1)]
+
+
 def test_geometric_draws_are_geometric():
     """Sums of geometrics, the heart of cube noise, have the exact mass, for whole and broken rates."""
     for rate in (Fraction(1, 5), Fraction(3, 4), Fraction(7, 3)):
@@ -158,7 +287,12 @@ def test_uniform_integers_are_uniform():
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
 @pytest.mark.parametrize(
     "sampler",
-    ["noise.laplace(4, F(10**9))", "noise.cube([10**9] * 4, F(1, 10**9))", "noise.l2_norm(4, F(1, 10**9))"],
+    [
+        "noise.laplace(4, F(10**9))",
+        "noise.gaussian(4, F(10**9))",
+        "noise.cube([10**9] * 4, F(1, 10**9))",
+        "noise.l2_norm(4, F(1, 10**9))",
+    ],
 )
 def test_a_forked_process_draws_its_own_noise(sampler):
     """Two children of one process, forked after a draw, never draw the same vector as each other or the parent."""
@@ -176,15 +310,257 @@ def test_a_forked_process_draws_its_own_noise(sampler):
     assert len(set(lines.splitlines())) == 3
 
 
-def test_scales_are_never_rounded_down(monkeypatch):
-    """OpenDP gets a float that is at least the exact scale."""
-    seen = []
-    monkeypatch.setattr(noise, "_opendp", lambda kind, size, scale: seen.append(scale) or [0] * size)
-    for scale in (Fraction(1, 3), Fraction(10**12, 7), Fraction(2, 3)):
-        noise.laplace(1, scale)
-        noise.gaussian(1, scale)
-        assert all(Fraction(value) >= scale for value in seen)
-        seen.clear()
+DRAW = {
+    "laplace": lambda: noise.laplace(6, Fraction(10**9)),
+    "gaussian": lambda: noise.gaussian(6, Fraction(10**9, 7)),
+    "cube": lambda: noise.cube([10**9, 10**8, 3] * 2, Fraction(1, 10**9)),
+    "l2-norm": lambda: noise.l2_norm(6, Fraction(1, 10**9)),
+}
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_a_draw_is_a_function_of_the_bytes_it_asks_for(name, monkeypatch):
+    """Given the same bytes a draw is the same, whatever was drawn before; given others it is another.
+
+    So nothing is kept between draws: a process that is forked, or restored from a snapshot, draws what the system
+    gives it from then on.
+    """
+
+    def draw(tape):
+        source = random.Random(tape)
+        asked = []
+        monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or source.randbytes(size))
+        drawn = DRAW[name]()
+        # No more than a draw of six needs: a store of bytes for the next one would be larger.
+        assert 0 < sum(asked) < 40_000
+        return drawn
+
+    first, second = draw(1), draw(2)
+    assert first != second
+    assert draw(1) == first
+    for other in DRAW.values():
+        other()
+    assert draw(1) == first
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_no_other_generator_has_a_hand_in_a_draw(name, monkeypatch):
+    """Seeding Python's and NumPy's generators repeats nothing; neither moves on, and none is made."""
+
+    def refuse(*_, **__):
+        raise AssertionError("a generator was made")
+
+    makers = ("default_rng", "Generator", "RandomState", "SeedSequence", "PCG64", "MT19937", "Philox", "SFC64")
+    for maker in makers:
+        monkeypatch.setattr(np.random, maker, refuse)
+    monkeypatch.setattr(random, "Random", refuse)
+    drawn = []
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)
+        before = random.getstate(), str(np.random.get_state())
+        drawn.append(DRAW[name]())
+        assert before == (random.getstate(), str(np.random.get_state()))
+    assert drawn[0] != drawn[1]
+
+
+def test_the_source_knows_no_generator_and_no_real_function():
+    """promise/noise.py imports no generator, and of math and NumPy uses integer functions only.
+
+    Two take a float on the way, and decide nothing by it: frexp counts bits, cube_shares tells a width to be shown.
+    """
+    tree = ast.parse(pathlib.Path(noise.__file__).read_text())
+    imported, used = set(), {"math": set(), "np": set(), "os": set()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in used:
+            used[node.value.id].add(node.attr)
+        assert not isinstance(getattr(node, "value", None), (float, complex))
+    assert {name for name in imported if not name.startswith("diurnal.")} == {
+        "__future__", "collections.abc", "fractions", "functools", "math", "numpy", "numpy.typing", "os",
+    }  # fmt: skip
+    assert used["os"] == {"urandom"}
+    assert used["math"] == {"ceil", "lcm"}
+    assert used["np"] <= {
+        "arange", "array", "bool_", "concatenate", "flatnonzero", "float64", "frexp", "frombuffer", "full", "int64",
+        "maximum", "searchsorted", "tile", "uint64", "where", "zeros",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def tape(monkeypatch):
+    """Have the system give certain words, and nothing after them."""
+
+    def play(*words):
+        left = list(words)
+        monkeypatch.setattr(os, "urandom", lambda size: left.pop(0).to_bytes(size, "big"))
+        return left
+
+    return play
+
+
+ONES = 2**64 - 1
+
+
+@given(st.integers(2**20, 2**46), st.integers(1, 2**50), st.integers(0, 2**40), st.integers(1, 2**20))
+def test_a_uniform_is_compared_with_a_root_to_the_last_bit(root, more, less, wider):
+    """The words next to (sqrt(square) - less)/width decide as whole numbers say; the word itself asks for more."""
+    square = root**2 + more % (2 * root)
+    less = min(less, root)
+    width = math.isqrt(square) + 1 - less + wider
+    edge = (math.isqrt(square << 256) - (less << 128)) // width
+    first, second = edge >> 64, edge & ONES
+    with pytest.MonkeyPatch.context() as patch:
+        for words, below in (
+            ([first - 1], first > 0),
+            ([first + 1], False),
+            ([first, second - 1], second > 0),
+            ([first, second + 1], False),
+        ):
+            if not all(0 <= word <= ONES for word in words):
+                continue
+            left = list(words)
+            patch.setattr(os, "urandom", lambda size, left=left: left.pop(0).to_bytes(size, "big"))
+            assert noise._uniform_below_root(square, less, width) is below
+            assert not left
+
+
+def test_a_root_that_a_float_takes_for_a_whole_number_is_none(tape):
+    """sqrt(2^80 - 1) is 2^40 in floats: exactly, it is less, and sqrt(2^80 + 1) is more."""
+    whole, unit = 2**40, 2**20
+    # One unit is not reached, so that no trial of exp(-1) is made; a uniform above 1 - 2^-61 is not below the rest.
+    left = tape(ONES)
+    assert noise._accept_root(whole**2 - 1, whole - unit, unit)
+    assert not left
+    # (sqrt(2^80 + 1) - 2^40) / 2^20 is 2^-61, not 0: a uniform of 2^-62 is below, one half of it then is not.
+    left = tape(2, 2**63)
+    assert not noise._accept_root(whole**2 + 1, whole, unit)
+    assert not left
+
+
+@pytest.mark.parametrize("vector", [(2**30 + 1, 2**30), (5**12, 7**10), (1, 2**29), (0, 3**17)])
+def test_l2_norm_noise_is_accepted_to_the_last_bit(vector, tape, monkeypatch):
+    """Words next to the exact exponent accept or refuse a proposal as whole numbers say; floats cannot tell."""
+    rate, digits = Fraction(1, 2**31 + 11), 64
+    proposal = noise._proposal(2, rate)
+    square = sum(v * v for v in vector)
+    # rate |v|_2 - proposal |v|_1, to 64 bits after the point, rounded down.
+    least = proposal * sum(vector) * 2**digits
+    exact = math.isqrt(square * rate.numerator**2 << 200) - least * rate.denominator * 2 ** (100 - digits)
+    edge = int(exact / (rate.denominator * 2 ** (100 - digits)))
+    assert 0 < edge < ONES
+    monkeypatch.setattr(noise, "_two_sided", lambda size, _: np.resize([*vector, 0, 0], size))
+    for words, accepted in (([edge + 1], True), ([edge - 1, ONES], False)):
+        # The proposal after it is zero, which is always accepted: one more word.
+        left = tape(*words, 1)
+        assert noise.l2_norm(2, rate) == ([*vector] if accepted else [0, 0])
+        assert len(left) == accepted
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 100, 128, 200])
+def test_one_byte_is_shared_out_equally(bound, monkeypatch):
+    """Counted over every byte: a uniform takes each value below its bound equally often, and a chance is exact."""
+
+    def every(decide):
+        """What comes of each byte; None where it is thrown away and another asked for."""
+        for byte in range(256):
+            first = iter([byte])
+            try:
+                monkeypatch.setattr(os, "urandom", lambda size, first=first: bytes([next(first)]) * size)
+                yield decide()
+            except StopIteration:
+                pass
+
+    drawn = list(every(lambda: int(noise._below(np.array([bound], dtype=np.int64))[0])))
+    counts = np.bincount(drawn, minlength=bound)
+    assert counts.min() == counts.max() > 0
+    assert len(counts) == bound
+    for numerator in {0, 1, bound // 2, bound}:
+        taken = list(every(lambda n=numerator: noise._bernoulli(n, bound)))
+        assert Fraction(sum(taken), len(taken)) == Fraction(numerator, bound)
+
+
+def paths(decide, monkeypatch, deepest):
+    """The exact probability of True, from every path of at most `deepest` chances; and of paths left out."""
+    true = left = Fraction(0)
+    open_paths = [()]
+    while open_paths:
+        path = open_paths.pop()
+        chance, place = Fraction(1), 0
+
+        def follow(numerator, denominator, path=path):
+            nonlocal chance, place
+            if place == len(path):
+                raise EOFError
+            came = path[place]
+            place += 1
+            odds = Fraction(numerator, denominator)
+            chance *= odds if came else 1 - odds
+            return came
+
+        monkeypatch.setattr(noise, "_bernoulli", follow)
+        try:
+            true += chance if decide() else 0
+        except EOFError:
+            if not chance:
+                continue
+            if len(path) == deepest:
+                left += chance
+            else:
+                open_paths += [(*path, True), (*path, False)]
+    return true, left
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator"), [(0, 1), (1, 1), (1, 3), (6, 7), (2, 1), (9, 4), (10**30, 3 * 10**30)]
+)
+def test_a_chance_of_exp_is_exact(numerator, denominator, monkeypatch):
+    """The sum over all paths of trials is exp(-numerator/denominator), to what twenty-five trials leave open."""
+    true, left = paths(lambda: noise._accept(numerator, denominator), monkeypatch, 25)
+    assert abs(float(true) - math.exp(-numerator / denominator)) < 1e-14
+    assert left < 1e-12
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(22, 7), Fraction(10**20 + 1, 10**19)]
+)
+def test_a_gaussian_draw_is_a_laplace_draw_accepted_exactly(scale, monkeypatch):
+    """As fractions: the exponent of a proposal and that of its acceptance are y^2/(2 scale^2) and a constant."""
+    exponents = []
+    for y in range(-6, 7):
+        asked = []
+        monkeypatch.setattr(
+            noise, "_two_sided", lambda size, rate, y=y, a=asked: a.append(rate * abs(y)) or np.array([y])
+        )
+        monkeypatch.setattr(noise, "_accept", lambda *ratio, a=asked: a.append(Fraction(*ratio)) or True)
+        assert noise.gaussian(1, scale) == [y]
+        exponents.append(sum(asked) - Fraction(y**2) / (2 * scale**2))
+        assert min(asked) >= 0
+    assert len(set(exponents)) == 1
+
+
+@given(st.fractions(Fraction(1, 10**30), noise.SCALE_LIMIT, max_denominator=10**40))
+def test_scales_are_never_rounded_down(scale):
+    """A Laplace scale keeps its value if 52 bits hold it; else it grows, by at most 2^-49 of itself or of one."""
+    drawn_at = noise._in_words(scale)
+    fits = max(scale.numerator, scale.denominator) < 2**52
+    assert scale <= drawn_at <= scale + max(1, scale) / 2**49
+    assert drawn_at == scale if fits else max(drawn_at.as_integer_ratio()) < 2**52
+
+
+def test_any_scale_up_to_the_limit_can_be_drawn():
+    """A scale of thirty digits, of almost nothing, or of just the limit is drawn, by Laplace and Gaussian alike."""
+    for scale in (
+        Fraction(10**30 + 1, 3 * 10**29 + 7),
+        Fraction(1, 10**30),
+        noise.SCALE_LIMIT - Fraction(1, 10**30),
+    ):
+        for sampler in (noise.laplace, noise.gaussian):
+            noise.check_scale(scale)
+            assert max(map(abs, sampler(5, scale))) <= 64 * scale
 
 
 def test_noise_that_could_leave_64_bits_is_refused():

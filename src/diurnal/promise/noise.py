@@ -1,10 +1,12 @@
 """Noise: the one place where the randomness of releases comes from.
 
-Exact integer samplers on the operating system's entropy. There is no seed, no NumPy generator and no float
-between the entropy and the noise; NumPy only does integer arithmetic on whole words of it. Entropy is asked
-for anew within each draw and never kept, so that a forked process cannot repeat its parent's noise.
+Exact integer samplers on the system's generator (`os.urandom`). There is no seed, no generator of our own and
+no float that decides anything; NumPy only does integer arithmetic on whole words. A draw is a function of the
+bytes it asks for itself and of nothing else: none are kept, so a forked process, or one whose memory was restored
+from a snapshot, draws what the system gives it then.
 
-- `laplace`, `gaussian`: discrete Laplace and Gaussian vectors, drawn by OpenDP on integers.
+- `laplace`: independent components, mass proportional to exp(-|v|_1/scale).
+- `gaussian`: independent components, mass proportional to exp(-|v|_2^2/(2 scale^2)).
 - `cube`: mass proportional to exp(-rate * K(v)), K the largest component (in units of its range).
 - `l2_norm`: mass proportional to exp(-rate * |v|_2).
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -23,11 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from diurnal.errors import LimitError
-from diurnal.exact import float_up, sqrt_up_fraction
+from diurnal.exact import sqrt_up_fraction
 from diurnal.readings.data import Integers
 
 SCALE_LIMIT = 1 << 48
-"""The largest scale of noise: beyond it a sample could leave 64 bits with a probability above e^-32000."""
+"""The largest scale of noise: up to it a draw leaves 64 bits with a probability below e^-2000."""
+
+_WORD = 1 << 52
+"""Rates are fractions of whole numbers below this, so that a few thousand times either fits 64 bits."""
 
 _LARGEST_PROPOSAL = 17
 
@@ -35,14 +40,28 @@ _LARGEST_PROPOSAL = 17
 def laplace(size: int, scale: Fraction) -> list[int]:
     """A vector of independent discrete Laplace draws, P(v) proportional to exp(-|v|/scale).
 
-    The scale is rounded up to a float for OpenDP, so the noise is never smaller than asked for.
+    A scale that needs more than 52 bits is rounded up to them, so the noise is never smaller than asked for.
     """
-    return _opendp("laplace", size, float_up(_checked(scale)))
+    drawn: list[int] = _two_sided(size, 1 / _in_words(_checked(scale))).tolist()
+    return drawn
 
 
 def gaussian(size: int, scale: Fraction) -> list[int]:
-    """A vector of independent discrete Gaussian draws, P(v) proportional to exp(-v^2/(2 scale^2))."""
-    return _opendp("gaussian", size, float_up(_checked(scale)))
+    """A vector of independent discrete Gaussian draws, P(v) proportional to exp(-v^2/(2 scale^2)).
+
+    With t = floor(scale) + 1, a discrete Laplace draw y of scale t is accepted with probability
+    exp(-(|y| - scale^2/t)^2/(2 scale^2)) (Canonne, Kamath and Steinke 2020, algorithm 3), in whole numbers.
+    """
+    above, below = _checked(scale).as_integer_ratio()
+    width = above // below + 1
+    drawn: list[int] = []
+    while (missing := size - len(drawn)) > 0:
+        # About three in four are accepted.
+        for y in _two_sided(missing + missing // 2 + 4, Fraction(1, width)).tolist():
+            away = abs(y) * width * below**2 - above**2
+            if _accept(away**2, 2 * (above * below * width) ** 2):
+                drawn.append(y)
+    return drawn[:size]
 
 
 def cube(ranges: Sequence[int], rate: Fraction) -> list[int]:
@@ -113,6 +132,7 @@ def l2_norm(size: int, rate: Fraction) -> list[int]:
                 return [int(v) for v in vector]
 
 
+@lru_cache(maxsize=256)
 def _proposal(size: int, rate: Fraction) -> Fraction:
     """A rational rate of at most rate/sqrt(size)."""
     return 1 / sqrt_up_fraction(size / rate**2)
@@ -127,22 +147,12 @@ def _checked(scale: Fraction) -> Fraction:
     return scale
 
 
-def _opendp(kind: str, size: int, scale: float) -> list[int]:
-    return [int(v) for v in _measurement(kind, scale)([0] * size)]
-
-
-@lru_cache(maxsize=256)
-def _measurement(kind: str, scale: float) -> Callable[[list[int]], list[int]]:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    # Said in full: OpenDP takes a plain `int` for 32 bits, and noise that does not fit is cut off there.
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    if kind == "laplace":
-        made: Callable[[list[int]], list[int]] = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    else:
-        made = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
-    return made
+def _in_words(scale: Fraction) -> Fraction:
+    """The scale, or if it needs more than 52 bits a larger one that does not."""
+    if max(scale.as_integer_ratio()) < _WORD:
+        return scale
+    shift = 51 - int(scale).bit_length()
+    return Fraction(math.ceil(scale * (1 << shift)), 1 << shift)
 
 
 def _words(size: int) -> npt.NDArray[np.uint64]:
@@ -167,6 +177,20 @@ def _bernoulli(numerator: int, denominator: int) -> bool:
     while (drawn := int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)) >= denominator:
         pass
     return drawn < numerator
+
+
+def _accept(numerator: int, denominator: int) -> bool:
+    """True with probability exp(-numerator/denominator), for integers of any size."""
+    whole, rest = divmod(numerator, denominator)
+    return all(_accept_below_one(1, 1) for _ in range(whole)) and _accept_below_one(rest, denominator)
+
+
+def _accept_below_one(numerator: int, denominator: int) -> bool:
+    """As `_accept`, for 0 <= numerator <= denominator: `_exponential` for one, without its limits."""
+    k = 1
+    while _bernoulli(numerator, denominator * k):
+        k += 1
+    return k % 2 == 1
 
 
 def _exponential(numerators: Integers, denominator: int) -> npt.NDArray[np.bool_]:
@@ -266,7 +290,7 @@ def _two_sided(size: int, rate: Fraction) -> Integers:
 
 def _rational(rate: Fraction) -> tuple[int, int]:
     """The rate as s/t with t small enough for 64-bit words."""
-    if rate.denominator >= 1 << 52 or rate.numerator >= 1 << 52:
+    if max(rate.as_integer_ratio()) >= _WORD:
         raise LimitError(
             "The rate of this noise needs more than 52 bits.",
             hint="Write epsilon with fewer digits.",
@@ -304,7 +328,7 @@ def _accept_radius(radius: int, shares: Sequence[tuple[int, int]]) -> bool:
 def _accept_root(square: int, less: int, unit: int) -> bool:
     """True with probability exp(-(sqrt(square) - less)/unit), for sqrt(square) >= less >= 0."""
     while square >= (less + unit) ** 2:
-        if not _exponential(np.ones(1, dtype=np.int64), 1)[0]:
+        if not _accept(1, 1):
             return False
         less += unit
     k = 1
