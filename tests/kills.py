@@ -191,7 +191,7 @@ def _state(curator):
     record = curator.streams()[0]._record()
     erased = "3" not in record.households and not record.known[:, record.atoms.order == 3].any()
     held = curator.status().streams[0].open_steps
-    return record.end, erased, dict(record.silenced), curator.budget, held, curator.head
+    return record.end, erased, dict(record.silenced), curator.budget, held, curator.status().head
 
 
 def at_deed(deed, side, open_store, folder):

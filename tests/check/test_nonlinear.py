@@ -166,11 +166,3 @@ def test_a_verdict_without_it_says_why():
     verdict = dn.check(planted(homes=7, cycles=12, slots=4))
     assert verdict.nonlinear is None
     assert "not looked at: it takes 6 cycles and 10 households" in str(verdict)
-
-
-def test_without_the_library_the_rest_goes_on(monkeypatch):
-    """Where SciPy is not installed a verdict is given, and says what to install."""
-    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    verdict = dn.check(planted(homes=30, cycles=12, slots=4))
-    assert verdict.nonlinear is None
-    assert "diurnal[check]" in " ".join(verdict.sentences())

@@ -10,6 +10,7 @@ import diurnal as dn
 import support
 from diurnal.curator import publishing
 from diurnal.errors import DiurnalError, LimitError, PlanError, QueryError, ReadingsError, StoreError, StreamError
+from diurnal.planning import planner
 from diurnal.promise import noise
 
 LEVELS = {
@@ -432,6 +433,21 @@ def test_a_heavy_group_s_noisy_profile_is_in_its_own_unit(silence):
     profile = (panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4).sum(axis=1)
     assert plan.pattern_layer(1).multiplier > plan.pattern_layer(3).multiplier
     assert stream.noisy_profile["all"] == (3 * profile).tolist()
+
+
+def test_a_stream_from_before_the_planner_gave_a_bound_is_found_again(monkeypatch):
+    """A plan without W that was started as it was is the same stream now: nothing is spent twice."""
+    panel = support.town()
+    plan = support.plan_for(panel, level="strong", cycle_mechanism="cube")
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    with monkeypatch.context() as before:
+        before.setattr(planner, "bounded", lambda plan: plan)
+        old = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    assert old.plan.variation_bound is None
+    asked = (plan, old.plan, dn.choose(plan, panel), dn.Plan.from_json(dn.choose(plan, panel).to_json()))
+    for again in (curator.start(each, history=panel.first(4), acknowledge="untested") for each in asked):
+        assert again.plan == old.plan
+    assert "pure epsilon counts 2 times then" in str(again.guarantee)
 
 
 def test_a_closed_cycle_is_never_opened_again(monkeypatch):

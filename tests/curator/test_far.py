@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -201,7 +202,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
     curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
     stream = curator.start(plan(far), history=far.first(3), acknowledge="untested")
     curator.backup(tmp_path / "copy.db")
-    copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.head)
+    copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.status().head)
     copy.erase("h07")
     assert folder_of(copy.streams()[0]) != folder_of(stream)
     assert len(stream.report(far.between(12, 16))) == 8
@@ -239,6 +240,24 @@ def test_who_is_erased_is_gone_from_the_lake(homes, silence):
             assert not before.exists()
             assert not [file for file in after.rglob("*") if file.is_file() and b"h07" in file.read_bytes()]
     assert rows[0] == rows[1]
+
+
+def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(homes, tmp_path):
+    """Killed after an erasure and before the older table was deleted: who opens the store next deletes it when it
+    reports, and leaves other stores' tables alone.
+    """
+    panel = homes[1]
+    curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9")), plan(panel)
+    stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+    mine = folder_of(stream)
+    left, others = mine.with_name(f"{mine.name[:-8]}deadbeef"), mine.with_name(f"00000000-{mine.name[9:]}")
+    for each in (left, others):
+        shutil.copytree(mine, each)
+    again = dn.Curator.open(tmp_path / "city.db")
+    again.streams()[0].report(panel.between(12, 16))
+    assert mine.exists()
+    assert others.exists()
+    assert not left.exists()
 
 
 @pytest.mark.parametrize("seconds", [0, 60], ids=["dies", "dawdles"])
@@ -308,13 +327,13 @@ def test_batches_from_elsewhere_pass_a_plan_in_the_lake_by(homes, silence):
     """A batch that a service is sent is for the plans whose homes are here; one in the lake is not asked."""
     near, far = homes
     curator, stream = started(far.without(["h00", "h01", "h02", "h03"]))
-    here = near.columns(np.arange(4))
+    here, sent = near.columns(np.arange(4)), batch.Sent(sender="head-end", key="a", content="1" * 64)
     with pytest.raises(StreamError, match="No stream"):
-        batch.take(curator, "a", "1" * 64, here.between(12, 16))
+        batch.take(curator, sent, here.between(12, 16))
     other = curator.start(plan(near, groups=None), history=here.first(3), acknowledge="untested")
-    (fate,) = batch.take(curator, "a", "1" * 64, near.between(12, 16))
+    (fate,) = batch.take(curator, sent, near.between(12, 16))
     assert fate.stream == other.plan.hash
-    assert batch.known(curator, "a", "1" * 64)[0].again
+    assert batch.known(curator, sent)[0].again
     assert stream.rows() == []
 
 

@@ -74,30 +74,90 @@ def test_a_store_of_an_earlier_version_goes_on(version, tmp_path):
 def test_a_store_is_brought_up_to_date_version_by_version_or_not_at_all(fails, tmp_path, monkeypatch):
     """Migrations run in order, once, in one transaction: if one fails, the store is the version it was."""
     shutil.copytree(STORES / "1", tmp_path, dirs_exist_ok=True)
-    done = []
+    done, now = [], schema.VERSION
 
     def migration(number):
         def work(connection):
             done.append(number)
             connection.exec_driver_sql(f"create table made_by_{number} (x integer)")
-            if fails and number == 2:
+            if fails and number == now + 1:
                 raise StoreError("It does not work.", hint="None.")
 
         return work
 
-    monkeypatch.setattr(schema, "VERSION", 3)
-    monkeypatch.setattr(schema, "MIGRATIONS", {number: migration(number) for number in (1, 2)})
+    later = {number: migration(number) for number in (now, now + 1)}
+    monkeypatch.setattr(schema, "VERSION", now + 2)
+    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, **later})
     if fails:
         with pytest.raises(StoreError, match="does not work"):
             dn.Curator.open(tmp_path / "city.db")
     else:
         for _ in range(2):
             assert dn.Curator.open(tmp_path / "city.db").verify().sound
-    assert done == [1, 2]
+    assert done == [now, now + 1]
     with contextlib.closing(sqlite3.connect(tmp_path / "city.db")) as plain:
         found = plain.execute("select value from facts where name = 'version'").fetchall()
         made = plain.execute("select count(*) from sqlite_master where name like 'made_by_%'").fetchone()
-    assert (found, made) == (([("1",)], (0,)) if fails else ([("3",)], (2,)))
+    assert (found, made) == (([("1",)], (0,)) if fails else ([(f"{now + 2}",)], (2,)))
+
+
+OF_A_FILE, OF_A_KEY, OF_A_BATCH, OF_A_STEP = ("ab" * 32, "cd" * 32, "ef" * 32, "12" * 16)
+
+
+def version_1(folder):
+    """A store of version 1 that remembers what was in files, batches and steps; {table: rows}."""
+    shutil.copytree(STORES / "1", folder, dirs_exist_ok=True)
+    names = [OF_A_FILE, f"batch {OF_A_KEY}", f"batch {OF_A_KEY} {OF_A_BATCH}", "spark query 3"]
+    counted = {"repeated": 4, "corrected, and not taken": 5, "late, and not taken": 6}
+    counted |= {f"rows of a file, duplicate, {which} value": 7 for which in ("same", "another")}
+    with contextlib.closing(sqlite3.connect(folder / "city.db")) as plain:
+        plain.executemany("insert into taken values (2, ?)", [(name,) for name in names])
+        plain.executemany("insert into counts values (2, ?, ?)", counted.items())
+        plain.execute("update used set digest = ?", (OF_A_STEP,))
+        plain.commit()
+    return content(folder)
+
+
+def content(folder):
+    with contextlib.closing(sqlite3.connect(folder / "city.db")) as plain:
+        tables = [name for (name,) in plain.execute("select name from sqlite_master where type = 'table'")]
+        return {table: sorted(plain.execute(f"select * from {table}").fetchall()) for table in tables}
+
+
+def test_a_store_of_version_1_forgets_what_was_in_what_it_took(tmp_path):
+    """Brought up to date, no digest of readings is in any byte of its files, nor a count of which were the same;
+    what goes by a name of Spark's is still known, and its streams go on.
+    """
+    before = version_1(tmp_path)
+    assert before["used"], "the kept store has a pattern plan"
+    curator = dn.Curator.open(tmp_path / "city.db")
+    for path in tmp_path.rglob("*"):
+        for digest in (OF_A_FILE, OF_A_KEY, OF_A_BATCH, OF_A_STEP):
+            assert path.is_dir() or digest.encode() not in path.read_bytes()
+    later = curator.streams()[-1]
+    assert later.take("spark query 3", pytest.fail) is None
+    counted = later.quality()
+    assert (counted["held before"], counted["rows of a file, duplicate"]) == (9, 14)
+    assert counted["late, and not taken"] == 6
+    assert not any("same value" in what or what in ("repeated", "corrected, and not taken") for what in counted)
+    later.report(town().between(40, 48))
+    assert curator.verify().sound
+
+
+def test_a_store_of_version_1_stays_so_where_it_cannot_be_brought_up_to_date(tmp_path, monkeypatch):
+    """Where the last step of a migration fails, every row of the store is as it was, and the next try does it."""
+    before = version_1(tmp_path)
+
+    def fails(connection):
+        raise StoreError("It does not work.", hint="None.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_forget_used_of_1", fails)
+        with pytest.raises(StoreError, match="does not work"):
+            dn.Curator.open(tmp_path / "city.db")
+    assert content(tmp_path) == before
+    assert dn.Curator.open(tmp_path / "city.db").verify().sound
+    assert ("version", str(schema.VERSION)) in content(tmp_path)["facts"]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 import diurnal as dn
 import support
+from diurnal.curator import watch
 from diurnal.curator.watch import watch_folder, watch_table
 from diurnal.errors import ReadingsError
 from diurnal.study.town import Town
@@ -26,9 +27,9 @@ def land(panel, folder, name, start, stop):
     dn.write(panel.between(start, stop), folder / name, format="long")
 
 
-def test_each_file_is_taken_once(opens, town, tmp_path):
-    """Files that land are reported and moved to taken/; the same file under another name is known, and gives
-    nothing.
+def test_each_file_is_taken_once(opens, town, tmp_path, monkeypatch):
+    """Files that land are reported and moved to taken/; the same file under another name changes nothing, and one
+    that could not be moved is known, and not read again.
     """
     folder = tmp_path / "in"
     folder.mkdir()
@@ -43,9 +44,16 @@ def test_each_file_is_taken_once(opens, town, tmp_path):
     assert [row.step for each in taken for row in each.rows] == list(range(288, 301))
     (folder / "again.csv").write_bytes(copy)
     again = list(watch_folder(stream, folder, once=True, minutes=30))
-    assert [(each.name, each.again, each.rows) for each in again] == [("again.csv", True, ())]
+    assert [(each.name, each.rows, each.before) for each in again] == [("again.csv", taken[0].rows, 12)]
     assert sorted(path.name for path in (folder / "taken").iterdir()) == ["a.csv", "again.csv", "b.csv"]
     assert stream.rows() == stream.report(town.between(288, 301))
+    land(town, folder, "c.csv", 301, 302)
+    with monkeypatch.context() as patch:
+        # Killed before it could be moved.
+        patch.setattr(watch, "_aside", lambda path, target: path)
+        assert len(next(iter(watch_folder(stream, folder, once=True, minutes=30))).rows) == 1
+    (known,) = watch_folder(stream, folder, once=True, minutes=30)
+    assert (known.name, known.again, known.rows) == ("c.csv", True, ())
 
 
 def test_a_bad_file_is_moved_aside_with_its_error(opens, town, tmp_path):

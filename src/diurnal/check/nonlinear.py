@@ -12,7 +12,6 @@ cycles have nothing in common, nor have the two blocks then, exactly.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -77,11 +76,6 @@ class Nonlinear(Private):
     def significant_scaled(self, level: float = 0.05) -> float:
         """The same with each household's own size taken out."""
         return float(np.mean(self.p_scaled < level))
-
-
-def available() -> bool:
-    """Whether the library that does it is installed."""
-    return importlib.util.find_spec("scipy") is not None
 
 
 def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator) -> Nonlinear:

@@ -25,7 +25,7 @@ from diurnal.check.cycles import KEEP, sample, tally
 from diurnal.check.evidence import Evidence, evidence, weighed
 from diurnal.check.nonlinear import Nonlinear
 from diurnal.check.periods import Candidate, candidates, enough, in_words
-from diurnal.errors import InputError, ReadingsError, installs
+from diurnal.errors import InputError, ReadingsError
 from diurnal.exact import Number, instance, whole
 from diurnal.picture import Pictured
 from diurnal.private import Private, PrivateDict, PrivateList, private
@@ -328,8 +328,6 @@ def subject(panel: Panel) -> str:
 
 
 def _beyond(panel: Panel, found: Correlations, rng: np.random.Generator) -> tuple[Nonlinear | None, str]:
-    if not beyond.available():
-        return None, installs("check")
     try:
         return beyond.nonlinear(panel, found.cycles, rng=rng), ""
     except InputError as error:

@@ -18,6 +18,7 @@ from diurnal.curator import database, schema
 from diurnal.curator.ledger import Head, loss_of, loss_text
 from diurnal.curator.store import Store
 from diurnal.errors import StoreError
+from diurnal.place import check_place
 from diurnal.promise.budget import Loss
 
 
@@ -33,11 +34,12 @@ def back_up(store: Store, target: Path) -> Head:
     try:
         # Inside the transaction: of two backups to one name the second finds the first.
         with _said(), store.transaction():
+            check_place(target)
             if not target.name or target.exists() or folder.exists():
                 raise StoreError(f"{target.name} is there already.", hint="Give a backup a name of its own.")
             mine, head = True, store.head()
             with database.errors_translated():
-                _copy(store, partial, str(head))
+                _copy(store, partial, str(store.own_head()))
             _copy_profiles(store, folder)
             partial.rename(target)
     except BaseException:
@@ -86,8 +88,17 @@ def _copy(store: Store, path: Path, head: str) -> None:
         plain.execute("PRAGMA journal_mode=DELETE")
 
 
-def go_behind(store: Store, words: str | None) -> None:
-    """Let a restored backup go on behind its fence: what it does not know counts as spent, and is never drawn."""
+def go_behind(store: Store, words: str | None, people: int | None = None) -> None:
+    """Let a restored backup go on behind its fence: what it does not know counts as spent, and is never drawn.
+
+    Args:
+        store: The backup.
+        words: The last head that was published, or the custodian's own, which says more.
+        people: How many erasures and changes of tenancy there were since the backup was taken.
+
+    Raises:
+        StoreError: There is no head, or it is not of this store, or it does not say how many there were.
+    """
     taken = store.fact("backup")
     if words is None:
         if taken is not None:
@@ -97,7 +108,7 @@ def go_behind(store: Store, words: str | None) -> None:
                 "and is never drawn again.",
             )
         return
-    head, own = Head.of(words), store.head()
+    head, own = Head.of(words), store.own_head()
     # What it knew when it was taken: whatever it has done since is its own, and no part of what is missing.
     base = Head.of(taken) if taken else own
     empty: dict[str, Any] = {
@@ -109,25 +120,61 @@ def go_behind(store: Store, words: str | None) -> None:
         "levels": "",
     }
     past: dict[str, Any] = store.fact("fence") or empty
+    knew = base.people if taken else store.fact("knew")
     base = Head.of(past["base"])
-    there = next((event for event in store.events() if event.number == head.number), None)
-    known = head.hash in past["heads"] or (there is not None and there.hash[:32] == head.hash)
-    # Behind a fence the ledger has gone another way than what it was restored from, and numbers say nothing.
-    if head.store != own.store or (there is not None and not known and not past["heads"]):
-        raise StoreError("This store did not publish this head.", hint="Restore the right backup.")
+    known = head.hash in past["heads"] or _is_there(store, head, behind=bool(past["heads"]))
+    missing = {
+        "heads": [*past["heads"], head.hash],
+        "base": past["base"],
+        "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, base.pattern)),
+        "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, base.strong)),
+        "step": max(past["step"], head.step),
+        "levels": "".join(sorted({*past["levels"], *head.levels})),
+    }
+    knew = (base.people or 0) if knew is None else knew
+    owed = max(store.owed(), _people_by(head, people, knew) - store.people())
     if not known:
-        missing = {
-            "heads": [*past["heads"], head.hash],
-            "base": past["base"],
-            "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, base.pattern)),
-            "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, base.strong)),
-            "step": max(past["step"], head.step),
-            "levels": "".join(sorted({*past["levels"], *head.levels})),
-        }
         store.set_fact("fence", missing)
-        store.set_fact("owed", max(store.owed(), head.people - own.people + store.owed()))
-        store.note("fenced", {"head": words.strip(), "fence": missing})
+    if not known or owed > store.owed():
+        store.set_fact("owed", owed)
+        store.set_fact("knew", knew)
+        told = {name: store.fact(name) for name in ("fence", "owed", "knew")}
+        store.note("fenced", {"head": words.strip(), **told})
     store.set_fact("backup", None)
+
+
+def _is_there(store: Store, head: Head, *, behind: bool) -> bool:
+    """Whether a store knows the event that a head is of.
+
+    Raises:
+        StoreError: It is a head of another store.
+    """
+    events = [event for event in store.events() if head.people is not None or event.is_told]
+    there = events[head.number - 1].hash[:32] if 0 < head.number <= len(events) else None
+    # Behind a fence the ledger has gone another way than what it was restored from, and numbers say nothing.
+    if head.store != store.fact("id") or (there not in (None, head.hash) and not behind):
+        raise StoreError("This store did not publish this head.", hint="Restore the right backup.")
+    return there == head.hash
+
+
+def _people_by(head: Head, said: int | None, knew: int) -> int:
+    """How many erasures and changes of tenancy there were in all, by a head or by who knows.
+
+    A public head does not tell, nor does it move when a household is erased: some may be missing even from a store
+    that knows its last event.
+
+    Args:
+        head: The head.
+        said: How many there were since a backup was taken, if somebody says so.
+        knew: How many the backup knew.
+    """
+    if said is None and head.people is None:
+        raise StoreError(
+            "A public head does not tell how many erasures and changes of tenancy there were since the backup.",
+            hint="Say how many: people=0 (--people 0) if there were none; they must be said again then. Or give "
+            "the custodian's own head, which tells: `diurnal status`.",
+        )
+    return max(head.people or 0, knew + (said or 0))
 
 
 def _less(later: Loss, earlier: Loss) -> Loss:

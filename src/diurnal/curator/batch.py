@@ -1,13 +1,18 @@
-"""Batch: readings that come from elsewhere under a key, taken once by every stream they are for.
+"""Batch: readings that come from elsewhere, taken once by every stream they are for.
 
 All of it is one transaction: every stream has taken the batch, its reports are drawn and the key is remembered, or
-nothing has happened. Whoever sends a batch again, because no answer came, is told that it was taken before. The
-same key with other readings is refused: somebody would believe that they had been taken.
+nothing has happened. Whoever sends a batch again under its key, because no answer came, is told that it was taken
+before. A key is its sender's own: from another it is another batch. Without a key nothing is known of a batch but
+its readings, of which the first of a household and step counts.
+
+**Guarantee**: no answer depends on what a reading was that is held, or was reported. So a key that comes again is
+answered alike whatever comes with it, and nothing of that is taken: whether it was the same is counted for the
+custodian, as long as all its cycles are open. Of a batch without a key, what is there already is set aside, whether
+it is the same or not.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,18 +21,28 @@ import numpy as np
 
 from diurnal.curator import ledger
 from diurnal.curator.curator import Curator
+from diurnal.curator.intake import HELD
 from diurnal.curator.publishing import reportable
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.stream import Stream
-from diurnal.errors import BatchError, ReadingsError, StreamError
+from diurnal.errors import ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
 
-HELD = ("repeated", "corrected, and not taken")
-"""Counters of readings that were held already. Who sends a guess is not told whether it is the same."""
-
-NOT_TAKEN = ("late, and not taken", "outside the domain", *HELD)
+NOT_TAKEN = ("late, and not taken", "outside the domain", HELD)
 """Counters of single readings that a stream has set aside."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sent(Private):
+    """What a batch goes by, and what is in it."""
+
+    sender: str
+    """Who sends it: a digest of their token."""
+    key: str | None
+    """What they call it; None for a batch that goes by nothing."""
+    content: str
+    """A digest of what is in it."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,38 +61,34 @@ class Fate(Private):
     """What it has not taken, by reason."""
 
 
-def known(curator: Curator, key: str, digest: str, *, stream: str | None = None) -> tuple[Fate, ...] | None:
+def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Fate, ...] | None:
     """What became of a batch that was taken before; None if some stream has yet to take it.
 
     Raises:
-        BatchError: The key was used for other readings.
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
         records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
         # A stream that has been stopped since has taken it all the same.
-        fates = {record.key: _again(curator, record, key, digest) for record in records}
-        found = tuple(fate for fate in fates.values() if fate is not None)
-        if found and not any(_is_open(curator, record) and fates[record.key] is None for record in records):
-            return found
+        found = [record for record in records if _has_taken(curator, record, sent)]
+        if found and not any(_is_open(curator, record) for record in records if record not in found):
+            return tuple(_again(curator, record, sent) for record in found)
         _open(curator, stream)
     return None
 
 
-def take(curator: Curator, key: str, digest: str, panel: Panel, *, stream: str | None = None) -> tuple[Fate, ...]:
+def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None) -> tuple[Fate, ...]:
     """Let every stream that takes readings report a batch, once.
 
     A stream of which nobody is in the batch is not concerned, and not told of.
 
     Args:
         curator: The streams' curator.
-        key: What the batch goes by.
-        digest: A digest of what is in it.
+        sent: What the batch goes by.
         panel: What is in it.
         stream: The one stream that it is for, by how its name begins; all of them unless given.
 
     Raises:
-        BatchError: The key was used for other readings.
         StreamError: No stream takes readings, or none is called so.
         ReadingsError: Nobody in it is on any roster.
     """
@@ -89,7 +100,9 @@ def take(curator: Curator, key: str, digest: str, panel: Panel, *, stream: str |
                 hint="Names must be those of the history. A new roster is a new plan.",
             )
         return tuple(
-            _again(curator, record, key, digest) or _taken(curator, record, key, digest, panel)
+            _again(curator, record, sent)
+            if _has_taken(curator, record, sent)
+            else _taken(curator, record, sent, panel)
             for record in records
         )
 
@@ -117,32 +130,36 @@ def _concerns(record: StreamRecord, panel: Panel) -> bool:
     return where is None or bool((where >= 0).any())
 
 
-def _again(curator: Curator, record: StreamRecord, key: str, digest: str) -> Fate | None:
-    store, (name, content) = curator._store, _names(key, digest)
-    if not store.has_taken(record.number, name):
-        return None
-    if not store.has_taken(record.number, content):
-        raise BatchError(
-            "Other readings were taken under this key.", hint="Give every batch a key of its own, such as a digest."
-        )
+def _has_taken(curator: Curator, record: StreamRecord, sent: Sent) -> bool:
+    return sent.key is not None and curator._store.has_taken(record.number, _name(curator, sent.sender, sent.key))
+
+
+def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Fate:
+    """A batch that was taken before, and whatever has come under its key now: that is answered alike."""
+    store = curator._store
+    assert sent.key is not None, "a batch without a key is never known"
+    store.count(record.number, "batches sent again", 1)
+    store.compare_content(
+        record.number, _name(curator, sent.sender, sent.key), store.keyed("content", sent.content)
+    )
     return Fate(stream=record.key, again=True)
 
 
-def _taken(curator: Curator, record: StreamRecord, key: str, digest: str, panel: Panel) -> Fate:
-    store = curator._store
-    for name in _names(key, digest):
-        store.take(record.number, name)
+def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Fate:
+    store, stream = curator._store, Stream(curator._store, record.key)
     before, given = store.counts(record.number), _given(curator, record, panel)
     last = ledger.last(store.connection)
-    Stream(store, record.key).report(panel)
+    stream.report(panel)
+    if sent.key is not None:
+        name = _name(curator, sent.sender, sent.key)
+        store.take(record.number, name)
+        stream.remember(name, sent.content, panel)
     counts = Counter(store.counts(record.number))
     counts.subtract(before)
-    taken = given - sum(counts[what] for what in NOT_TAKEN)
-    counts["held before"] = sum(counts.pop(what, 0) for what in HELD)
     return Fate(
         stream=record.key,
         reports=_released(curator, record, 0 if last is None else last.number),
-        taken=taken,
+        taken=given - sum(counts[what] for what in NOT_TAKEN),
         set_aside={what: number for what, number in counts.items() if number},
     )
 
@@ -163,7 +180,6 @@ def _given(curator: Curator, record: StreamRecord, panel: Panel) -> int:
     return int(np.count_nonzero(present if where is None else present[:, where >= 0]))
 
 
-def _names(key: str, digest: str) -> tuple[str, str]:
-    """What is remembered of a batch: its key, and its key with what was in it."""
-    name = f"batch {hashlib.sha256(key.encode()).hexdigest()}"
-    return name, f"{name} {digest}"
+def _name(curator: Curator, sender: str, key: str) -> str:
+    """What is remembered of a batch for ever."""
+    return curator._store.keyed("batch", sender, key)

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diurnal.curator import far, guard, people, spending, starting
+from diurnal.curator.publishing import forget_over
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
-from diurnal.errors import BudgetError, ReadingsError, StoreError, StreamError
+from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
+from diurnal.planning.planner import bounded
 from diurnal.promise.budget import Budget
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
@@ -72,6 +74,7 @@ class Curator:
         calendar: Iterable[int] = (),
         profiles: str | Path | None = None,
         fence: str | None = None,
+        people: int | None = None,
         create: bool = True,
     ) -> Curator:
         """The curator of a store that lasts: a SQLite file, or PostgreSQL where several machines share it.
@@ -87,11 +90,14 @@ class Curator:
             channel: What is metered.
             calendar: Steps whose true total is public, when the store is made.
             profiles: The folder for private profiles; beside the file unless given.
-            fence: After restoring a backup, the last head that was published.
+            fence: After restoring a backup, the last head that was published; or the custodian's own, of `status`.
+            people: With a fence, how many erasures and changes of tenancy there were since the backup was taken: a
+                published head does not tell. They must be said again before anything is reported.
             create: Whether to make a store where there is none.
 
         Raises:
-            StoreError: It cannot be opened; or it is a backup, and there is no fence.
+            StoreError: It cannot be opened; or it is a backup, and there is no fence, or one that does not tell
+                how many erasures and changes of tenancy there were.
             PopulationError: It was made with another budget, grid, domain or channel.
         """
         from diurnal.curator.opening import opened
@@ -117,6 +123,7 @@ class Curator:
                 calendar=calendar,
                 profiles=profiles,
                 fence=fence,
+                people=None if people is None else whole(people, "people", least=0, error=InputError),
                 create=create and fence is None,
             )
         )
@@ -145,6 +152,7 @@ class Curator:
             started = self._started(bound)
             if started is not None:
                 self._store.close_steps(history.calendar)
+                forget_over(self._store, self._store.records())
                 return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
@@ -157,6 +165,7 @@ class Curator:
             guard.check_profiles(record, self._store.records())
             self._store.settle_population(bound)
             self._store.add(starting.with_forms(starting.with_profile(record, used)), history.calendar)
+            forget_over(self._store, self._store.records())
         return Stream(self._store, bound.hash)
 
     def explain(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> list[str]:
@@ -193,9 +202,13 @@ class Curator:
 
     def _started(self, bound: Plan) -> StreamRecord | None:
         """The same plan, if it has been started: nothing may be drawn twice for the same data."""
-        same = (each for each in self._store.records() if each.plan.with_(calendar=bound.calendar) == bound)
-        # A calendar that has grown since is no new plan.
-        return next(same, None)
+        for each in self._store.records():
+            # A calendar that has grown since makes no new plan.
+            own = each.plan.with_(calendar=bound.calendar)
+            # Nor does a W that the planner gives today: before, a plan without one was started as it was.
+            if bound in (own, bounded(own)):
+                return each
+        return None
 
     def _checked(self, bound: Plan, history: Panel, acknowledge: str | None) -> tuple[StreamRecord, Panel]:
         """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""
@@ -228,9 +241,17 @@ class Curator:
             raise StreamError(f"{len(found)} streams begin with {key!r}.", hint="See curator.status().")
         return Stream(self._store, found[0])
 
+    def close(self) -> None:
+        """Let go of the store's database. Nothing is lost: what is asked later opens it again."""
+        if self._store.lasting:
+            self._store.close()
+
     @property
     def head(self) -> str:
-        """Where the ledger stands: publish it with every batch, and keep it. It fences a restored backup."""
+        """Where the ledger stands: publish it with every batch, and keep it. It fences a restored backup.
+
+        It tells nothing about people; the custodian's own, of `status`, says how many were erased or have moved.
+        """
         with self._store.transaction():
             return str(self._store.head())
 
@@ -275,7 +296,9 @@ class Curator:
             return list(self._store.events())
 
     def verify(self, head: str | None = None) -> Verification:
-        """Look whether everything is as it was written: events, rows, plans, profiles, calendar, budget.
+        """Look whether everything is as it was written: events, rows, plans, profiles, noise, calendar, budget.
+
+        Of what waits or only steers, some can be changed unseen: see `diurnal.curator.verification.NOT_LOOKED_AT`.
 
         Args:
             head: A head that was published; whether it is still in the ledger is looked at too.
@@ -289,7 +312,7 @@ class Curator:
         with self._store.transaction():
             records, budget = self._store.records(), self._store.budget
             return Status(
-                head=str(self._store.head()),
+                head=str(self._store.own_head()),
                 pattern=(spending.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
                 strong=(spending.spent(records, self._store, "strong"), Fraction(budget.strong)),
                 streams=tuple(_status(record, self._store) for record in records),
@@ -298,7 +321,7 @@ class Curator:
     def backup(self, path: str | Path) -> str:
         """Copy the store, private profiles and all, into a SQLite file. Returns the head at that moment.
 
-        A backup is opened with a fence: `Curator.open(path, fence=last_published_head)`.
+        A backup is opened with a fence: `Curator.open(path, fence=last_published_head, people=0)`.
         """
         from diurnal.curator.backup import back_up
 
@@ -340,5 +363,5 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
         end=record.end,
         open_steps=len(store.held_steps(record.number)),
         acknowledged=record.acknowledged,
-        counts=store.counts(record.number),
+        counts=store.quality(record.number),
     )

@@ -1,8 +1,8 @@
 """Database: how a store's database is reached: in memory, a SQLite file, or PostgreSQL.
 
 A transaction is alone: SQLite's begin as writers, PostgreSQL's take a lock of the store's. What was committed is
-on the disk: SQLite syncs its log at every commit, PostgreSQL does unless its operator said otherwise. What was
-erased is overwritten.
+on the disk: SQLite syncs its log at every commit, and so does PostgreSQL, also where its operator has turned that
+off for others (`synchronous_commit`), unless it syncs nothing at all (`fsync`). What was erased is overwritten.
 """
 
 from __future__ import annotations
@@ -25,6 +25,24 @@ PATIENCE = 60
 
 LOCK = 0x6469_7572_6E61_6C
 """The number of the lock that PostgreSQL's transactions take: one store to a database or schema."""
+
+DURABLE = (
+    "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)"
+)
+"""A row that was shown and lost with a crash would be drawn again: a commit waits for the disk."""
+
+PLACE = """
+    SELECT d.oid || ' ' || CASE WHEN has_function_privilege('pg_control_system()', 'execute')
+        THEN (SELECT system_identifier FROM pg_control_system())::text ELSE '' END
+    FROM pg_database d WHERE d.datname = current_database()
+"""
+"""Which database of which PostgreSQL this is: another one, if it was restored from a dump or copied."""
+
+
+def place_of(connection: Any) -> str | None:
+    """What tells a PostgreSQL database from a copy of it; None of a SQLite file, which may be moved about."""
+    found = connection.exec_driver_sql(PLACE).scalar() if connection.dialect.name == "postgresql" else None
+    return None if found is None else str(found)
 
 
 def in_memory() -> sa.Engine:
@@ -88,7 +106,7 @@ def of_url(url: str) -> sa.Engine:
 
     def lock(connection: Any) -> None:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+        connection.exec_driver_sql(f"SELECT {DURABLE}, pg_advisory_xact_lock({LOCK})")
 
     sa.event.listen(engine, "begin", lock)
     return engine

@@ -67,19 +67,22 @@ def check_domain(plan: Plan, panel: Panel) -> None:
 
 
 def place_for(record: StreamRecord, history: Panel, store: Store) -> str:
-    """A folder for a plan's profiles, beside the panel they are made from; it is gone if the plan is not started.
-
-    What a process has left there that was killed as it started a plan, or erased somebody, goes now.
-    """
+    """A folder for a plan's profiles, beside the panel they are made from; gone if the plan is not started."""
     data = history.data
     assert isinstance(data, LakeData)
     folder = f"{data.where}-profiles"
+    sweep(folder, store)
+    return _new_place(folder, record, store)
+
+
+def sweep(folder: str, store: Store) -> None:
+    """Do away with what a process has left there that was killed as it started a plan, or erased somebody."""
     belong = {each.lake.folder.rpartition("/")[2] for each in store.records() if each.lake is not None}
     for name in homes.names_in(folder):
         # Other stores may have theirs there.
         if name.startswith(f"{store.lineage}-") and name not in belong:
             homes.discard(f"{folder}/{name}")
-    return _new_place(folder, record, store)
+    store.swept.add(folder)
 
 
 def _new_place(folder: str, record: StreamRecord, store: Store) -> str:
@@ -166,6 +169,7 @@ def forgotten(record: StreamRecord, place: int, alias: str, store: Store) -> Str
 
     assert record.lake is not None
     before = record.lake.folder
+    sweep(before.rpartition("/")[0], store)
     out = _new_place(before.rpartition("/")[0], record, store)
     after = record.forgetting(place, alias)
     renamed = {household: after.households[place]}

@@ -31,7 +31,7 @@ from diurnal.check.verdict import UNTESTED, subject
 from diurnal.curator import far
 from diurnal.curator.records import StreamRecord, overlap
 from diurnal.curator.usage import atom_numbers, spread
-from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, PopulationError, StoreError
+from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, OwedError, PopulationError
 from diurnal.planning.plan import Plan
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
@@ -60,7 +60,7 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
 def check_owed(store: Store) -> None:
     """Refuse to go on with a restored store that does not know who was erased, or has moved out, since."""
     if store.owed():
-        raise StoreError(
+        raise OwedError(
             f"This store was restored: {store.owed()} erasure(s) or change(s) of tenancy are not in it.",
             hint="Say them again before anything goes on: curator.erase(...), curator.move_out(...).",
         )

@@ -17,6 +17,9 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.data import Arrays, Integers, Marks
 from diurnal.readings.panel import Panel
 
+HELD = "held before"
+"""The counter of readings that were there already."""
+
 
 def aligned(record: StreamRecord, panel: Panel, counts: Counter[str]) -> Panel:
     """A panel's readings on the stream's grid, in its roster's order.
@@ -61,9 +64,8 @@ def merged(held: HeldStep | None, readings: Integers, present: Marks, counts: Co
     """What is held of a step with more readings: the first of a household counts."""
     if held is None:
         return HeldStep(readings=readings.copy(), present=present.copy(), closed=False)
-    again = held.present & present
-    counts["repeated"] += int(np.count_nonzero(again & (held.readings == readings)))
-    counts["corrected, and not taken"] += int(np.count_nonzero(again & (held.readings != readings)))
+    # Whether it is the same is not counted: the number would stay when the reading is erased.
+    counts[HELD] += int(np.count_nonzero(held.present & present))
     return HeldStep(
         readings=np.where(held.present, held.readings, readings), present=held.present | present, closed=held.closed
     )

@@ -3,14 +3,24 @@
 Whoever changes, removes or reorders an event breaks the chain; whoever changes a released row no longer has what
 its event says. The head, the last hash with what was spent and reported so far, is printed on every batch: who has
 it can say later that nothing was taken back, and can fence a restored backup.
+
+There are two heads. The public one is of the last event that is not about people, and counts only such events: it
+is another after a decision that the public is told of, and stays as it is when a household is erased or moves. The
+custodian's is of the last event of all, and says how many erasures and changes of tenancy there were.
+
+Guarantee:
+    An event may hold digests of what is private. Its hash is over 256 random bits of its own, which never leave the
+    store: what a head hides rests on SHA-256 and on them, not on how hard the rest is to guess. Events of stores of
+    version 1 have none; there it rests on the store's salt of 122 random bits.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -25,6 +35,12 @@ from diurnal.promise.budget import Loss
 START = "0" * 64
 """What stands before the first event."""
 
+PEOPLE = frozenset({"erased", "forgotten", "moved out", "tenancy"})
+"""Kinds of events about people. The public is told neither when there was one nor how many there were."""
+
+DEEDS = frozenset({"forgotten", "tenancy"})
+"""Of these there is one for each erasure and each change of tenancy, however many plans it concerns."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
@@ -35,36 +51,53 @@ class Event:
     time: str
     """When, by the clock of the machine."""
     kind: str
-    """What: created, settled, calendar, started, reported, stopped, raised, erased, forgotten, moved out, tenancy,
-    fenced."""
+    """What: created, settled, calendar, started, reported, drawn, stopped, raised, erased, forgotten, moved out,
+    tenancy, fenced."""
     content: dict[str, Any]
     """The rest."""
     hash: str
     """A hash over all of it and the hash before."""
+    nonce: str = ""
+    """Random bits that are hashed with it; none in events of a store of version 1."""
 
     @classmethod
     def after(cls, before: Event | None, kind: str, content: dict[str, Any]) -> Event:
         """The next event."""
         number, time = (before.number if before else 0) + 1, datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(
-            number=number, time=time, kind=kind, content=content, hash=chained(before, number, time, kind, content)
-        )
+        event = cls(number=number, time=time, kind=kind, content=content, hash="", nonce=nonce())
+        return replace(event, hash=chained(before, event))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the public may know that there was such an event."""
+        return self.kind not in PEOPLE
 
 
-def chained(before: Event | None, number: int, time: str, kind: str, content: dict[str, Any]) -> str:
+def nonce() -> str:
+    """256 random bits that hide what is hashed with them. They reach no release."""
+    return os.urandom(32).hex()
+
+
+def chained(before: Event | None, event: Event) -> str:
     """The hash of an event after another."""
     last = before.hash if before else START
-    return hashlib.sha256(json.dumps([last, number, time, kind, content], sort_keys=True).encode()).hexdigest()
+    parts = [last, event.number, event.time, event.kind, event.content, *([event.nonce] if event.nonce else [])]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def commitment(plan: int, cycle: int, noise: str, nonce: str) -> str:
+    """A digest of a cycle's noise that tells nothing of it to who has not the nonce, 256 random bits."""
+    return hashlib.sha256(json.dumps([nonce, plan, cycle, noise]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """Where a ledger stands: its last event, and what was spent and reported up to it. Public."""
+    """Where a ledger stands: its last event, and what was spent and reported up to it."""
 
     store: str
     """Which store's."""
     number: int
-    """How many events there are."""
+    """How many events there are; in a public head, how many that are not about people."""
     hash: str
     """The first half of the last one's hash."""
     step: int
@@ -73,14 +106,15 @@ class Head:
     """What all plans together have spent of the pattern budget."""
     strong: Loss
     """What all plans together have spent of the strong budget."""
-    people: int
-    """How many erasures and changes of tenancy there were."""
+    people: int | None
+    """How many erasures and changes of tenancy there were; None in a public head, which does not tell."""
     levels: str
     """The first letters of the levels of all its plans."""
 
     def __str__(self) -> str:
         spent = f"{loss_text(self.pattern)}:{loss_text(self.strong)}"
-        return f"{self.store}:{self.number}:{self.hash}:{self.step}:{spent}:{self.people}:{self.levels}"
+        people = "" if self.people is None else self.people
+        return f"{self.store}:{self.number}:{self.hash}:{self.step}:{spent}:{people}:{self.levels}"
 
     @classmethod
     def of(cls, words: str) -> Head:
@@ -100,7 +134,7 @@ class Head:
                 step=int(step),
                 pattern=loss_of(pattern),
                 strong=loss_of(strong),
-                people=int(people),
+                people=int(people) if people else None,
                 levels=levels,
             )
         except (ValueError, AttributeError, ZeroDivisionError):
@@ -140,10 +174,16 @@ def last(connection: Any) -> Event | None:
     return None if found is None else _event(found)
 
 
+def at(connection: Any, number: int) -> Event | None:
+    """An event by its number."""
+    found = connection.execute(queries.EVENT, {"number": number}).one_or_none()
+    return None if found is None else _event(found)
+
+
 def append(connection: Any, kind: str, content: dict[str, Any]) -> Event:
     """Add an event, inside the transaction of what it tells of."""
     event = Event.after(last(connection), kind, content)
-    told = {"number": event.number, "time": event.time, "kind": kind, "hash": event.hash}
+    told = {name: getattr(event, name) for name in ("number", "time", "kind", "hash", "nonce")}
     connection.execute(schema.ledger.insert(), {**told, "content": json.dumps(content, sort_keys=True)})
     return event
 
@@ -162,4 +202,5 @@ def _event(found: Any) -> Event:
         raise StoreError(
             f"Event {found.number} of the ledger is damaged.", hint="Restore a backup, and fence it."
         ) from None
-    return Event(number=found.number, time=found.time, kind=found.kind, content=content, hash=found.hash)
+    named = {name: getattr(found, name) for name in ("number", "time", "kind", "hash", "nonce")}
+    return Event(content=content, **named)

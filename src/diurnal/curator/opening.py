@@ -8,6 +8,7 @@ from typing import Any
 
 from diurnal.curator import database
 from diurnal.curator.backup import go_behind
+from diurnal.curator.publishing import forget_over
 from diurnal.curator.shelf import FolderShelf
 from diurnal.curator.store import Store
 from diurnal.errors import NoStoreError, PopulationError, StoreError
@@ -22,6 +23,7 @@ def opened(
     calendar: Iterable[int],
     profiles: str | Path | None,
     fence: str | None,
+    people: int | None,
     create: bool,
 ) -> Store:
     """The store at a path or a PostgreSQL address; made if there is none, and that is wanted."""
@@ -40,18 +42,24 @@ def opened(
     with store.transaction():
         if store.exists():
             _check(store, budget, population, frozenset(calendar))
-            go_behind(store, fence)
+            _check_place(store, fence)
+            go_behind(store, fence, people)
+            if fence is not None:
+                forget_over(store, store.records())
             store.sweep()
         elif fence is not None or not create:
             raise NoStoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
         else:
             store.create(Budget() if budget is None else budget, population)
             store.close_steps(calendar)
+            _check_place(store, None)
     return store
 
 
 def _check_file(path: Path, *, create: bool) -> None:
     """Refuse a file that is something else, before anything of it is touched."""
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path.name} is no regular file, and no store.", hint="Say where the store is.")
     there = path.is_file() and path.stat().st_size > 0
     if not there and not create:
         raise NoStoreError(f"There is no store {path.name}.", hint="Say where it is; starting a plan makes one.")
@@ -60,6 +68,20 @@ def _check_file(path: Path, *, create: bool) -> None:
     with path.open("rb") as file:
         if not file.read(15).startswith(b"SQLite format 3"):
             raise StoreError(f"{path.name} is no store.", hint="Say where the store is.")
+
+
+def _check_place(store: Store, fence: str | None) -> None:
+    """Refuse a database that was restored from a dump, or copied, until it is fenced."""
+    here, known = database.place_of(store.connection), store.fact("place")
+    if here is None or here == known:
+        return
+    if known is not None and fence is None:
+        raise StoreError(
+            "This store was copied from another database. What was published there since is not in it.",
+            hint="Open it with fence= the last head that was published: what is missing counts as spent then, "
+            "and is never drawn again.",
+        )
+    store.set_fact("place", here)
 
 
 def _check(store: Store, budget: Budget | None, population: dict[str, Any], calendar: frozenset[int]) -> None:

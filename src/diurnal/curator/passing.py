@@ -1,11 +1,13 @@
 """Passing: what a store keeps for a while: noise of open cycles, readings of open steps, how far a stream has come.
 
-All of it is private. Noise and readings are erased when they have served; what else is here stays, and says little:
-facts, that a cycle's noise was drawn, digests of what a watch has taken, counters. What is decided is in `store`.
+All of it is private. Noise, readings, and digests of what was in a batch or a file are erased when their cycle
+closes. What else is here stays, and depends on no reading: facts, that a cycle's noise was drawn, the names of what
+was taken (keyed), counters. What is decided is in `store`.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,16 +15,23 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from diurnal.curator import queries, schema
+from diurnal.curator import ledger, queries, schema
 from diurnal.curator.records import HeldStep
 from diurnal.errors import StoreError
+
+OTHERS = "batches sent again with other readings (of open cycles)"
+"""How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
 
 
 class Passing:
     """What passes. A part of a store: its methods are called inside a transaction."""
 
     _connection: Any
-    _erasing: bool
+    _erasing: set[str]
+    """The tables of which something is erased for good in this transaction."""
+    _log_is_old: bool
+    _fresh: set[tuple[int, int]]
+    """Plan and cycle of noise that was drawn in this transaction."""
     _facts: dict[str, str] | None
 
     def fact(self, name: str) -> Any:
@@ -48,19 +57,73 @@ class Passing:
         self._facts = None
 
     def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
-        """The noise of an open cycle by group, if it has been drawn."""
-        found = self._connection.scalar(queries.NOISE, {"plan": plan, "cycle": cycle})
-        if found == "":
+        """The noise of an open cycle by group, if it has been drawn.
+
+        Raises:
+            StoreError: It is erased; or it is not what was drawn, and the cycle reports nothing more.
+        """
+        found = self._connection.execute(queries.NOISE, {"plan": plan, "cycle": cycle}).one_or_none()
+        if found is None:
+            return None
+        if found.content == "":
             raise StoreError(
                 f"Cycle {cycle} is closed, and its noise is erased.", hint="Nothing more of it is ever reported."
             )
-        return None if found is None else {name: tuple(values) for name, values in json.loads(found).items()}
+        if (plan, cycle) not in self._fresh and not self._is_vouched_for(found):
+            raise StoreError(
+                f"The noise of plan {plan}, cycle {cycle}, is not what was drawn.",
+                hint="Nothing was reported. Restore a backup, behind its fence.",
+            )
+        return {name: tuple(values) for name, values in json.loads(found.content).items()}
 
     def keep_noise(self, plan: int, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
         """Keep a cycle's noise before its first use."""
         content = json.dumps({name: list(values) for name, values in noise.items()})
         values = {"plan": plan, "cycle": cycle, "content": content}
         self._connection.execute(schema.noise.insert(), values)
+        self._fresh.add((plan, cycle))
+
+    def vouch(self, plan: int, *, found: bool = False) -> None:
+        """Let the ledger commit to a plan's noise that waits, so that nobody can put other noise in its place.
+
+        What opens the commitment is kept beside the noise and erased with it: afterwards no guess can be tried.
+
+        Args:
+            plan: The plan's number.
+            found: Whether to vouch for noise that was there before, as an upgrade does. Else only for what was
+                drawn in this transaction: what somebody has put there must not become vouched for.
+        """
+        for each in self._connection.execute(queries.NOT_VOUCHED_FOR, {"plan": plan}).all():
+            if not found and (plan, each.cycle) not in self._fresh:
+                continue
+            nonce, more = ledger.nonce(), {"found": True} if found else {}
+            digest = ledger.commitment(plan, each.cycle, each.content, nonce)
+            told = {"plan": plan, "cycle": each.cycle, "noise": digest, **more}
+            event = ledger.append(self._connection, "drawn", told)
+            self._change_noise(plan, each.cycle, nonce=nonce, event=event.number)
+
+    def _is_vouched_for(self, found: Any) -> bool:
+        event = ledger.at(self._connection, found.event)
+        told = {} if event is None or event.kind != "drawn" else event.content
+        digest = ledger.commitment(found.plan, found.cycle, found.content, found.nonce)
+        expected = {"plan": found.plan, "cycle": found.cycle, "noise": digest}
+        return expected.items() <= told.items()
+
+    def odd_noise(self) -> list[tuple[int, int]]:
+        """Plan and cycle of noise that is not what was drawn, or of which something is left though it is erased."""
+        table = schema.noise.c
+        found = self._connection.execute(sa.select(schema.noise).order_by(table.plan, table.cycle)).all()
+        blank = ("", "", 0)
+        return [
+            (each.plan, each.cycle)
+            for each in found
+            if (each.content, each.nonce, each.event) != blank and not (each.content and self._is_vouched_for(each))
+        ]
+
+    def _change_noise(self, plan: int, cycle: int, **values: Any) -> None:
+        table = schema.noise
+        which = (table.c.plan == plan) & (table.c.cycle == cycle)
+        self._connection.execute(table.update().where(which), values)
 
     def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
         """The readings of open steps that have arrived."""
@@ -85,7 +148,7 @@ class Passing:
         """Keep the readings of open steps, in place of what was kept of them."""
         if not steps:
             return
-        self.release(plan, steps)
+        self._drop_held(plan, steps)
         self._connection.execute(
             schema.held.insert(),
             [
@@ -102,22 +165,24 @@ class Passing:
 
     def release(self, plan: int, steps: Iterable[int]) -> None:
         """Erase the readings of steps."""
-        table = schema.held
-        gone = [{"at_step": step} for step in steps]
+        gone = list(steps)
         if gone:
-            self._erasing = True
-            which = (table.c.plan == plan) & (table.c.step == sa.bindparam("at_step"))
-            self._connection.execute(table.delete().where(which), gone)
+            self._erasing.add("held")
+            self._drop_held(plan, gone)
+
+    def _drop_held(self, plan: int, steps: Iterable[int]) -> None:
+        table = schema.held
+        self._log_is_old = True
+        which = (table.c.plan == plan) & (table.c.step == sa.bindparam("at_step"))
+        self._connection.execute(table.delete().where(which), [{"at_step": step} for step in steps])
 
     def close_cycle(self, plan: int, cycle: int) -> None:
         """Erase a cycle's noise, once every step of it is published or on the calendar.
 
         That it had some stays known: a cycle's noise is never drawn a second time.
         """
-        table = schema.noise
-        self._erasing = True
-        which = (table.c.plan == plan) & (table.c.cycle == cycle)
-        self._connection.execute(table.update().where(which).values(content=""))
+        self._erasing.add("noise")
+        self._change_noise(plan, cycle, content="", nonce="", event=0)
 
     def noisy_cycles(self, plan: int) -> list[int]:
         """Cycles whose noise has not been erased yet."""
@@ -139,15 +204,51 @@ class Passing:
         if step > self.latest(plan):
             self.set_fact(f"latest {plan}", step)
 
-    def has_taken(self, plan: int, digest: str) -> bool:
-        """Whether a watch has taken something before."""
-        table = schema.taken.c
-        query = sa.select(table.plan).where(table.plan == plan, table.digest == digest)
-        return self._connection.scalar(query) is not None
+    def keyed(self, *words: str) -> str:
+        """A digest of words that says nothing to whoever has not the store: HMAC-SHA-256 under its secret."""
+        return schema.keyed(self.fact("secret"), *words)
 
-    def take(self, plan: int, digest: str) -> None:
-        """Remember that a watch has taken something."""
-        self._connection.execute(schema.taken.insert(), {"plan": plan, "digest": digest})
+    def has_taken(self, plan: int, name: str) -> bool:
+        """Whether something of that name, which is keyed, was taken before."""
+        return self._connection.scalar(queries.HAS_TAKEN, {"plan": plan, "name": name}) is not None
+
+    def take(self, plan: int, name: str) -> None:
+        """Remember for ever that something of that name, which is keyed, was taken."""
+        self._connection.execute(schema.taken.insert(), {"plan": plan, "digest": name})
+
+    def keep_content(self, plan: int, name: str, content: str, cycles: range) -> None:
+        """Remember for a while what was in a batch that was taken: its readings are of open cycles."""
+        values = {"plan": plan, "name": name, "content": content, "first": cycles.start, "last": cycles.stop - 1}
+        self._connection.execute(schema.contents.insert(), {**values, "others": _digits(0)})
+
+    def compare_content(self, plan: int, name: str, content: str) -> None:
+        """Count, as long as it can be told, that something else has come under the name of a batch."""
+        found = self._connection.execute(queries.CONTENT, {"plan": plan, "name": name}).one_or_none()
+        if found is not None:
+            # It is written in either case: who waits for the answer does not learn which it was.
+            others = _digits(int(found.others) + (not hmac.compare_digest(found.content, content)))
+            self._connection.execute(queries.COUNT_OTHERS, {"at_plan": plan, "at_name": name, "others": others})
+
+    def cycles_with_contents(self, plan: int) -> set[int]:
+        """The cycles of readings of which it is still known in which batch they came."""
+        found = self._connection.execute(queries.CONTENT_CYCLES, {"plan": plan}).all()
+        return {cycle for first, last in found for cycle in range(first, last + 1)}
+
+    def forget_contents(self, plan: int, cycle: int | None = None) -> None:
+        """Erase what was in batches that a plan took with readings of a cycle, or in all that it took.
+
+        It is erased in every plan: a digest is of the whole batch, whoever's readings are in it.
+        """
+        table = schema.contents
+        self._erasing.add("contents")
+        of_cycle = sa.true() if cycle is None else (table.c.first <= cycle) & (table.c.last >= cycle)
+        names = sa.select(table.c.name).where(table.c.plan == plan, of_cycle)
+        self._connection.execute(table.delete().where(table.c.name.in_(names)))
+
+    def forget_used(self, plan: int) -> None:
+        """Erase which readings a pattern plan has used: at its steps others say their noisy profile from now on."""
+        self._erasing.add("used")
+        self._connection.execute(schema.used.delete().where(schema.used.c.plan == plan))
 
     def settled(self, plan: int) -> int | None:
         """The step before which every step of a plan is reported or never will be; None before that was asked."""
@@ -171,8 +272,19 @@ class Passing:
             values = {"plan": plan, "what": what, "number": number}
             self._connection.execute(table.insert(), values)
 
+    def quality(self, plan: int) -> dict[str, int]:
+        """The custodian's counters, with what may be known of open cycles only."""
+        table = schema.contents.c
+        others = sum(map(int, self._connection.scalars(sa.select(table.others).where(table.plan == plan))))
+        return self.counts(plan) | ({OTHERS: others} if others else {})
+
     def counts(self, plan: int) -> dict[str, int]:
-        """The custodian's counters."""
+        """Counters that stay: none depends on what a reading was."""
         table = schema.counts.c
         query = sa.select(table.what, table.number).where(table.plan == plan)
         return dict(self._connection.execute(query).all())
+
+
+def _digits(number: int) -> str:
+    """A number in as many letters as any: how long a row was stays to be seen where it is erased."""
+    return f"{number:012}"

@@ -64,6 +64,8 @@ def _forget(store: Store, record: StreamRecord, place: int) -> None:
     else:
         after = far.forgotten(record, place, alias, store)
     store.change(after, "erased", {"households": 1}, roster=True)
+    store.forget_used(record.number)
+    store.forget_contents(record.number)
     held = store.held_steps(record.number)
     for step in held:
         each = store.held(record.number, range(step, step + 1))[step]

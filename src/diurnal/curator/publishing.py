@@ -13,7 +13,7 @@ be reported up to there is closed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -26,6 +26,7 @@ from diurnal.curator.intake import as_panel, without_moved
 from diurnal.curator.layers import Layers, in_parts, noised, released
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
+from diurnal.errors import StoreError
 from diurnal.exact import over
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms.base import SlotMechanism
@@ -199,6 +200,12 @@ class Publisher:
             return {}
         kept = self._store.cycle_noise(record.number, cycle)
         if kept is None:
+            slots = record.plan.grid.slots
+            if self._store.published(record.number, range(cycle * slots, (cycle + 1) * slots)):
+                raise StoreError(
+                    f"The noise of plan {record.number}, cycle {cycle}, is missing.",
+                    hint="Nothing was reported. Restore a backup, behind its fence.",
+                )
             kept = {
                 group.name: tuple(layers.cycle.noise())
                 for group, layers in zip(record.groups, self._layers, strict=True)
@@ -240,18 +247,20 @@ class Publisher:
             self._store.release(record.number, steps)
 
     def _close_cycles(self) -> None:
-        """Erase noise and readings of cycles of which every step is published or never will be."""
+        """Erase noise and readings of cycles that are over: every step is published or never will be.
+
+        Noise of the others waits, and is vouched for.
+        """
         record = self._record
         if record.plan.level == "pattern":
             return
         slots = record.plan.grid.slots
         for cycle in self._store.noisy_cycles(record.number):
-            steps = range(cycle * slots, (cycle + 1) * slots)
-            wanted = reportable(record, steps, self._store)
-            if self._store.published(record.number, steps).issuperset(wanted):
+            if is_over(record, cycle, self._store):
                 self._store.close_cycle(record.number, cycle)
                 if not self.slot_by_slot:
-                    self._store.release(record.number, steps)
+                    self._store.release(record.number, range(cycle * slots, (cycle + 1) * slots))
+        self._store.vouch(record.number)
 
 
 def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:
@@ -259,6 +268,33 @@ def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:
     calendar, end = store.calendar(), record.last
     first = max(record.first_step, store.resumes(record.plan.grid.slots))
     return [step for step in steps if first <= step < end and step not in calendar]
+
+
+def is_over(record: StreamRecord, cycle: int, store: Store) -> bool:
+    """Whether every step of a cycle is published or never will be: nothing but rows may be left of it then."""
+    slots = record.plan.grid.slots
+    steps = range(cycle * slots, (cycle + 1) * slots)
+    return store.published(record.number, steps).issuperset(reportable(record, steps, store))
+
+
+def forget_over(store: Store, records: Iterable[StreamRecord]) -> None:
+    """Erase noise, readings and what was in batches of plans' cycles that are over, however they came to be so.
+
+    A cycle may be over without a report of its own: its last steps go onto the calendar with another stream's
+    readings, behind a fence, or beyond the end of a stream that is stopped.
+    """
+    for record in records:
+        number, slots = record.number, record.plan.grid.slots
+        noisy = set(store.noisy_cycles(number))
+        held = {step // slots for step in store.held_steps(number)}
+        for cycle in sorted(noisy | held | store.cycles_with_contents(number)):
+            if not is_over(record, cycle, store):
+                continue
+            if cycle in noisy:
+                store.close_cycle(number, cycle)
+            if cycle in held:
+                store.release(number, range(cycle * slots, (cycle + 1) * slots))
+            store.forget_contents(number, cycle)
 
 
 def _sum(one: Fraction, two: Fraction) -> Fraction:

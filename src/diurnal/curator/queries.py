@@ -39,7 +39,7 @@ ROWS = (
 )
 """Rows, from one step to another."""
 
-NOISE = sa.select(schema.noise.c.content).where(
+NOISE = sa.select(schema.noise).where(
     schema.noise.c.plan == _PLAN, schema.noise.c.cycle == sa.bindparam("cycle", type_=sa.BigInteger)
 )
 """The noise of a cycle."""
@@ -51,5 +51,34 @@ OPEN_NOISE = (
 )
 """Cycles whose noise is not erased."""
 
+NOT_VOUCHED_FOR = sa.select(schema.noise).where(
+    schema.noise.c.plan == _PLAN, schema.STILL_OPEN, schema.noise.c.event == 0
+)
+"""Noise that no event commits to yet."""
+
+HAS_TAKEN = sa.select(schema.taken.c.plan).where(
+    schema.taken.c.plan == _PLAN, schema.taken.c.digest == sa.bindparam("name", type_=sa.Text)
+)
+"""Whether something was taken."""
+
+CONTENT_CYCLES = (
+    sa.select(schema.contents.c.first, schema.contents.c.last).where(schema.contents.c.plan == _PLAN).distinct()
+)
+"""Of which cycles, from and to, there are readings in batches of which it is known what was in them."""
+
+CONTENT = sa.select(schema.contents.c.content, schema.contents.c.others).where(
+    schema.contents.c.plan == _PLAN, schema.contents.c.name == sa.bindparam("name", type_=sa.Text)
+)
+"""What was in a batch."""
+
+COUNT_OTHERS = schema.contents.update().where(
+    schema.contents.c.plan == sa.bindparam("at_plan", type_=sa.Integer),
+    schema.contents.c.name == sa.bindparam("at_name", type_=sa.Text),
+)
+"""How often something else has come under the name of a batch."""
+
 LAST_EVENT = sa.select(schema.ledger).order_by(schema.ledger.c.number.desc()).limit(1)
 """The last event of the ledger."""
+
+EVENT = sa.select(schema.ledger).where(schema.ledger.c.number == sa.bindparam("number", type_=sa.BigInteger))
+"""An event by its number."""

@@ -127,7 +127,8 @@ class Reader:
     def decided(self, last: int) -> list[Event]:
         """The last events that are not about reports, and all reports between and after them. For the custodian."""
         kept = schema.ledger.c
-        query = sa.select(kept.number).where(kept.kind != "reported").order_by(kept.number.desc()).limit(last)
+        reports = ("reported", "drawn")
+        query = sa.select(kept.number).where(kept.kind.not_in(reports)).order_by(kept.number.desc()).limit(last)
         with self._reading() as connection:
             numbers = list(connection.scalars(query))
             return list(ledger.events(connection, numbers[-1] - 1 if numbers else 0))

@@ -112,7 +112,9 @@ class StreamRecord(Private):
     end: int | None = None
     """The step at which it was stopped."""
     acknowledged: str | None = None
-    """The digest of the verdict that somebody has read, or that nothing was tested; None at level `cycle`."""
+    """Whom and which period the verdict is about that somebody has read, or that nothing was tested; None at level
+    `cycle`. Plans of earlier versions have the verdict's whole digest.
+    """
     silenced: Mapping[int, int] = field(default_factory=dict, repr=False)
     """Households that do not move from a step on (a new tenant), by place in the roster. Private."""
     lake: Lake | None = field(default=None, repr=False)

@@ -7,15 +7,18 @@ store of a later version than this code knows is refused.
 from __future__ import annotations
 
 import functools
+import hashlib
+import hmac
+import os
 from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from diurnal.errors import StoreError
 
-VERSION = 1
+VERSION = 2
 
 tables = sa.MetaData()
 
@@ -63,8 +66,11 @@ noise = sa.Table(
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("cycle", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("content", sa.Text, nullable=False),
+    sa.Column("nonce", sa.Text, nullable=False, server_default=""),
+    sa.Column("event", sa.BigInteger, nullable=False, server_default="0"),
 )
-"""The noise of open cycles. Private; erased when the cycle closes, of which an empty row stays."""
+"""The noise of open cycles, with the number of the event that commits to it and the nonce that opens that. Private;
+erased when the cycle closes, of which an empty row stays."""
 
 STILL_OPEN = noise.c.content != sa.literal_column("''")
 """Noise that is not erased. It is looked for at every report, among the closed cycles of years."""
@@ -102,8 +108,9 @@ ledger = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("content", sa.Text, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("nonce", sa.Text, nullable=False, server_default=""),
 )
-"""Everything that was ever decided, each event with a hash over the one before."""
+"""Everything that was ever decided, each event with a hash over the one before and over 256 random bits."""
 
 people = sa.Table(
     "people",
@@ -119,32 +126,55 @@ taken = sa.Table(
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("digest", sa.Text, primary_key=True),
 )
-"""What a watch has taken, by its digest."""
+"""What was taken, by a keyed digest of its name: a batch's sender and key, a file's name and times."""
 
-MIGRATIONS: dict[int, Callable[[Any], None]] = {}
-"""By version, what makes the next one of it."""
+contents = sa.Table(
+    "contents",
+    tables,
+    sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("first", sa.BigInteger, nullable=False),
+    sa.Column("last", sa.BigInteger, nullable=False),
+    sa.Column("others", sa.Text, nullable=False),
+)
+"""What was in a batch, by a keyed digest; of which cycles it has readings, from and to; how often others came
+under its name, in as many digits as ever. Private; erased when the first of these cycles closes."""
 
 
 def create(connection: Any) -> None:
     """Make the tables of a new store."""
     make_tables(connection)
     connection.execute(facts.insert(), {"name": "version", "value": str(VERSION)})
+    _add_secret(connection)
+
+
+def _add_secret(connection: Any) -> None:
+    """Give a store the key of its digests: 256 bits that never leave it."""
+    connection.execute(facts.insert(), {"name": "secret", "value": f'"{os.urandom(32).hex()}"'})
 
 
 def make_tables(connection: Any) -> None:
     """Make all tables, empty; refused by the database if one of them is there."""
-    for statement in _statements(connection.dialect.name):
+    for table in tables.sorted_tables:
+        _make_table(connection, table.name)
+
+
+def _make_table(connection: Any, name: str) -> None:
+    for statement in _statements(connection.dialect.name)[name]:
         connection.exec_driver_sql(statement)
 
 
 @functools.cache
-def _statements(database: str) -> tuple[str, ...]:
-    """What makes the tables, in the words of a kind of database; asked of SQLAlchemy once."""
+def _statements(database: str) -> dict[str, tuple[str, ...]]:
+    """What makes each table, in the words of a kind of database; asked of SQLAlchemy once."""
     dialect = sa.make_url(f"{database}://").get_dialect()()
-    made = [
-        each for table in tables.sorted_tables for each in (CreateTable(table), *map(CreateIndex, table.indexes))
-    ]
-    return tuple(str(each.compile(dialect=dialect)) for each in made)
+    return {
+        table.name: tuple(
+            str(each.compile(dialect=dialect)) for each in (CreateTable(table), *map(CreateIndex, table.indexes))
+        )
+        for table in tables.sorted_tables
+    }
 
 
 def version(connection: Any) -> int | None:
@@ -174,8 +204,8 @@ def known(words: str) -> int:
     return int(words)
 
 
-def upgrade(connection: Any) -> None:
-    """Bring an older store to this version, one after the other.
+def upgrade(connection: Any) -> int:
+    """Bring an older store to this version, one after the other. Returns the version that it was.
 
     Raises:
         StoreError: The store is of a later version.
@@ -184,3 +214,79 @@ def upgrade(connection: Any) -> None:
     for each in range(found, VERSION):
         MIGRATIONS[each](connection)
         connection.execute(facts.update().where(facts.c.name == "version").values(value=str(each + 1)))
+    return found
+
+
+def keyed(secret: str, *words: str) -> str:
+    """A digest of words that says nothing to whoever has not the secret of the store.
+
+    Args:
+        secret: The secret, 64 hexadecimal digits.
+        words: What is digested, each by its length, so that no two lists of words are one.
+    """
+    said = [word.encode("utf-8", "surrogatepass") for word in words]
+    content = b"".join(len(each).to_bytes(8) + each for each in said)
+    return hmac.new(bytes.fromhex(secret), content, hashlib.sha256).hexdigest()
+
+
+def _to_2(connection: Any) -> None:
+    _add_nonces(connection)
+    _add_secret(connection)
+    _make_table(connection, "contents")
+    _forget_contents_of_1(connection)
+    _count_of_1_alike(connection)
+    _forget_used_of_1(connection)
+
+
+def _add_nonces(connection: Any) -> None:
+    """Give events a nonce, and noise that waits what vouches for it; the store vouches for what it finds then."""
+    for column in (ledger.c.nonce, noise.c.nonce, noise.c.event):
+        words = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {words}")
+
+
+def _forget_contents_of_1(connection: Any) -> None:
+    """Erase digests of what was in files and batches, and key the names of Spark's batches.
+
+    Keys of batches go as well: unless a client said otherwise they were digests of readings, and with the secret
+    beside it a keyed one can be tried as well. What is sent again after this is met as late, or as held before.
+    """
+    listed = connection.execute(sa.select(taken)).all()
+    secret = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "secret")).strip('"')
+    connection.execute(taken.delete())
+    names = [(plan, digest) for plan, digest in listed if digest.startswith("spark ")]
+    if names:
+        made = [{"plan": plan, "digest": keyed(secret, "named", name)} for plan, name in names]
+        connection.execute(taken.insert(), made)
+
+
+ALIKE = {
+    "repeated": "held before",
+    "corrected, and not taken": "held before",
+    "rows of a file, duplicate, same value": "rows of a file, duplicate",
+    "rows of a file, duplicate, another value": "rows of a file, duplicate",
+}
+"""Counters of version 1 that told whether two readings were the same, and what each is counted as now."""
+
+
+def _count_of_1_alike(connection: Any) -> None:
+    table = counts
+    found = connection.execute(sa.select(table).where(table.c.what.in_(ALIKE))).all()
+    connection.execute(table.delete().where(table.c.what.in_(ALIKE)))
+    sums: dict[tuple[int, str], int] = {}
+    for plan, what, number in found:
+        sums[plan, ALIKE[what]] = sums.get((plan, ALIKE[what]), 0) + number
+    for (plan, what), number in sums.items():
+        connection.execute(table.insert(), {"plan": plan, "what": what, "number": number})
+
+
+def _forget_used_of_1(connection: Any) -> None:
+    """Erase digests that were sums: with the key beside them, two equations about the readings of a step.
+
+    A pattern plan that reports such a step beside the one that has says its noisy profile.
+    """
+    connection.execute(used.delete())
+
+
+MIGRATIONS: dict[int, Callable[[Any], None]] = {1: _to_2}
+"""By version, what makes the next one of it."""

@@ -85,7 +85,8 @@ def prepared(plan: Plan, history: Panel, acknowledged: str | None) -> StreamReco
         profile=empty,
         known=empty.astype(bool),
         first_step=history.first_step,
-        acknowledged=None if plan.level == "cycle" else acknowledged,
+        # Whom and which period the verdict is about: what it found is of the readings, and is not kept.
+        acknowledged=None if plan.level == "cycle" or acknowledged is None else acknowledged.partition("-")[0],
     )
 
 

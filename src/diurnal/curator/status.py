@@ -33,7 +33,7 @@ class StreamStatus(Private):
     open_steps: int
     """How many steps are held."""
     acknowledged: str | None
-    """What was acknowledged when it was started."""
+    """What was acknowledged when it was started: whom and which period a verdict is about."""
     counts: dict[str, int]
     """What was set aside."""
 
@@ -43,7 +43,7 @@ class Status(Private):
     """How a store stands: prints as a table."""
 
     head: str
-    """The ledger's head, to be published and kept."""
+    """The ledger's head with how many erasures and changes of tenancy there were: to be kept, not published."""
     pattern: tuple[Fraction, Fraction]
     """Spent by the most charged household, and allowed, of the pattern budget."""
     strong: tuple[Fraction, Fraction]

@@ -28,7 +28,7 @@ from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
 from diurnal.curator.records import StreamRecord, Values, by_step, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
-from diurnal.errors import DiurnalError, StreamError
+from diurnal.errors import DiurnalError, StoreError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
@@ -48,8 +48,14 @@ class Store(Passing):
         self._facts = None
         self._old: list[str] = []
         self._left: list[str] = []
+        self._unwiped: set[str] = set()
         self._new: list[str] = []
-        self._erasing = self._log_is_old = False
+        self._erasing: set[str] = set()
+        self._fresh: set[tuple[int, int]] = set()
+        self.swept: set[str] = set()
+        """Folders of the lake in which nothing is left of processes that were killed."""
+        # Whoever had the store before may have been killed before its log was emptied.
+        self._log_is_old = True
         # Connections are closed when nobody has the store any more.
         self._closing = weakref.finalize(self, engine.dispose)
 
@@ -76,6 +82,10 @@ class Store(Passing):
         """Whether it outlives the process."""
         return not isinstance(self._shelf, MemoryShelf)
 
+    def close(self) -> None:
+        """Let go of the database: SQLite then folds its log in. What is asked later opens it again."""
+        self._engine.dispose()
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Everything inside happens at once, and alone; on the disk when it is over, or not at all."""
@@ -98,14 +108,20 @@ class Store(Passing):
                     self._tidy(connection)
                 finally:
                     self._connection = self._closed_steps = self._facts = None
-                    self._old, self._new, self._erasing = [*self._left], [], False
+                    self._old, self._new, self._erasing = [*self._left], [], set(self._unwiped)
+                    self._fresh = set()
 
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""
         try:
             transaction.commit()
-        except BaseException:
+        except BaseException as cause:
             transaction.rollback()
+            if getattr(cause, "connection_invalidated", False):
+                raise StoreError(
+                    "The database was lost at the commit: whether it was done is not known.",
+                    hint="Ask again when it is back: a step that was reported has its row, and no other is drawn.",
+                ) from None
             raise
 
     def _tidy(self, connection: Any) -> None:
@@ -121,10 +137,12 @@ class Store(Passing):
             except (OSError, DiurnalError):
                 left.append(name)
         self._left = left
-        if not (self._erasing or self._log_is_old) or not self.lasting or connection.dialect.name != "sqlite":
-            return
-        # What was erased is overwritten in the file, but its log still has it: fold the log in, and empty it.
-        plain = connection.connection.driver_connection
+        if self.lasting and (self._erasing or self._log_is_old):
+            wipe = self._empty_log if connection.dialect.name == "sqlite" else self._rewrite_tables
+            wipe(connection.connection.driver_connection)
+
+    def _empty_log(self, plain: Any) -> None:
+        """Fold SQLite's log into its file, and empty it: it still has what was erased there."""
         try:
             plain.execute("PRAGMA busy_timeout=100")
             self._log_is_old = bool(plain.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
@@ -132,6 +150,23 @@ class Store(Passing):
             self._log_is_old = True
         finally:
             plain.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
+
+    def _rewrite_tables(self, plain: Any) -> None:
+        """Let PostgreSQL write tables anew from which something was erased: until then its files have dead rows.
+
+        VACUUM alone leaves their bytes where they were, unless the table is empty.
+        """
+        self._unwiped, self._log_is_old = self._erasing, False
+        if self._erasing:
+            with suppress(plain.Error):
+                plain.autocommit = True
+                plain.execute("SET lock_timeout = '1s'")
+                for table in sorted(self._erasing):
+                    plain.execute(f"VACUUM FULL {table}")
+                self._unwiped = set()
+            with suppress(plain.Error):
+                plain.execute("RESET lock_timeout")
+                plain.autocommit = False
 
     def _undo(self) -> None:
         """Do away with what the transaction has made outside the database, now that it has not happened."""
@@ -159,7 +194,11 @@ class Store(Passing):
         """Whether there is a store in the database; an older one is brought up to date."""
         if schema.version(self._connection) is None:
             return False
-        schema.upgrade(self._connection)
+        if schema.upgrade(self._connection) < 2:
+            # Nothing vouches for noise that was drawn before; from now on the ledger does, and says since when.
+            for plan in self._connection.scalars(sa.select(schema.plans.c.number).order_by("number")).all():
+                self.vouch(plan, found=True)
+            self._erasing |= set(schema.tables.tables)
         return True
 
     def create(self, budget: Budget, population: Mapping[str, Any]) -> None:
@@ -198,10 +237,6 @@ class Store(Passing):
         """What counts as spent of a budget by plans that a restored backup does not know."""
         found = self.fact("fence")
         return NOTHING if found is None else ledger.loss_of(found[name])
-
-    def key(self) -> int:
-        """A secret number of the store's own."""
-        return int(self.fact("salt"), 16)
 
     def unknown_levels(self) -> set[str]:
         """The levels, by their first letters, of plans that a restored backup may not know."""
@@ -292,7 +327,9 @@ class Store(Passing):
         if roster:
             if kept:
                 self._old.append(kept)
-            kept = f"{self.lineage}-{record.key[:16]}-{token[:8]}"
+            # All of the token: events keep digests of what a plan was, and who is erased was in it. Without a name
+            # that nobody can guess, their profile could be.
+            kept = f"{self.lineage}-{record.key[:16]}-{token}"
             digest = self._shelf.put(kept, record.profiles())
         content = record.to_text(kept, digest)
         if new:
@@ -409,7 +446,7 @@ class Store(Passing):
     def erase(self, name: str) -> None:
         """Remember that a household was erased, by a digest of its name."""
         digest = self.name_digests([name])[0]
-        self._erasing = True
+        self._erasing |= {"held", "plans"}
         self._connection.execute(schema.people.insert(), {"household": digest, "kind": "erased"})
         self.note("forgotten", {"household": digest})
 
@@ -419,9 +456,23 @@ class Store(Passing):
         return [hashlib.sha256(f"{salt} {name}".encode()).hexdigest() for name in names]
 
     def head(self) -> Head:
-        """Where the ledger stands."""
+        """Where the ledger stands, for the public: at its last event that is not about people.
+
+        It is the same whether a household was erased, or moved, since: the next event is chained to that one.
+        """
+        query = sa.select(schema.ledger.c.number).where(schema.ledger.c.kind.not_in(ledger.PEOPLE))
+        event = ledger.at(self._connection, self._connection.scalar(query.order_by(sa.desc("number")).limit(1)))
+        assert event is not None, "a store begins with an event"
+        hidden = self._count_of(ledger.PEOPLE, before=event.number)
+        return self._head(event, number=event.number - hidden, people=None)
+
+    def own_head(self) -> Head:
+        """Where the ledger stands, for the custodian: at its last event, with how many were about people."""
         event = ledger.last(self._connection)
         assert event is not None, "a store begins with an event"
+        return self._head(event, number=event.number, people=self.people() + self.owed())
+
+    def _head(self, event: Event, *, number: int, people: int | None) -> Head:
         steps, pattern, strong = [-1], self.fenced("pattern"), self.fenced("strong")
         for record in self.records():
             last = self.last_step(record.number)
@@ -434,20 +485,23 @@ class Store(Passing):
         fence = self.fact("fence")
         return Head(
             store=self.fact("id"),
-            number=event.number,
+            number=number,
             hash=event.hash[:32],
             step=max(steps) if fence is None else max(*steps, fence["step"]),
             pattern=pattern,
             strong=strong,
-            people=self.people() + self.owed(),
+            people=people,
             levels="".join(sorted({*(fence or {}).get("levels", ""), *(r.plan.level[0] for r in self.records())})),
         )
 
     def people(self) -> int:
         """How many erasures and changes of tenancy there were."""
+        return self._count_of(ledger.DEEDS)
+
+    def _count_of(self, kinds: Iterable[str], before: int | None = None) -> int:
         table = schema.ledger.c
-        query = sa.select(sa.func.count()).where(table.kind.in_(["forgotten", "tenancy"]))
-        return int(self._connection.scalar(query))
+        query = sa.select(sa.func.count()).where(table.kind.in_(sorted(kinds)))
+        return int(self._connection.scalar(query if before is None else query.where(table.number < before)))
 
 
 def _plain_loss(loss: Loss) -> dict[str, str]:

@@ -8,6 +8,7 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -17,19 +18,24 @@ from typing import TYPE_CHECKING
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import far, guard
 from diurnal.curator.layers import Layers, layers_of
-from diurnal.curator.publishing import Publisher, reportable, written
+from diurnal.curator.publishing import Publisher, forget_over, is_over, reportable, written
 from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
-from diurnal.errors import ReadingsError, StreamError
+from diurnal.errors import InputError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.panel import Panel
+from diurnal.readings.quality import ANOTHER, SAME, Quality
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store
+
+
+MOST_CYCLES = 8
+"""Of how many cycles a batch may have readings for it to be known what was in it: of more, some are soon over."""
 
 
 class Stream:
@@ -51,7 +57,11 @@ class Stream:
 
     @property
     def acknowledged(self) -> str | None:
-        """What was acknowledged when it was started: a verdict's digest, or that nothing was tested. Private."""
+        """What was acknowledged when it was started: which verdict, or that nothing was tested.
+
+        A verdict is told by the first half of its digest, which is of whom and which period it is about. The other
+        half is of what was found, and so of the readings: it is not kept.
+        """
         return self._record().acknowledged
 
     @property
@@ -118,14 +128,23 @@ class Stream:
         with self._store.transaction():
             record = self._record()
             guard.check_owed(self._store)
+            calendar = self._store.calendar()
             taker = Taker(record, self._publisher(record), self._store)
             if record.lake is None:
                 steps = taker.take(panel, close=close)
             else:
+                self._sweep(record.lake.folder.rpartition("/")[0])
                 steps = taker.take_far(panel, close=close, again=again)
             for what, number in taker.counts.items():
                 self._store.count(record.number, what, number)
+            # Steps that go onto the calendar may be the last ones of other plans' cycles.
+            forget_over(self._store, [record] if self._store.calendar() == calendar else self._store.records())
             return [row for run in runs(sorted(steps)) for row in self._rows(record, run)]
+
+    def _sweep(self, folder: str) -> None:
+        """Look once, after a store was opened, for what killed processes have left in the lake."""
+        if folder not in self._store.swept:
+            far.sweep(folder, self._store)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Report]:
         """The rows that have been published, from a step up to, not including, another. Writes nothing.
@@ -133,7 +152,12 @@ class Stream:
         Args:
             start: The first step.
             stop: The step after the last; all there are unless given.
+
+        Raises:
+            InputError: Something else than steps was given, such as a date.
         """
+        start = whole(start, "start", least=-(2**62), error=InputError)
+        stop = None if stop is None else whole(stop, "stop", least=-(2**62), error=InputError)
         with self._store.transaction():
             record = self._record()
             last = self._store.last_step(record.number)
@@ -147,7 +171,7 @@ class Stream:
 
     def take(
         self,
-        digest: str,
+        name: str,
         make: Callable[[], Panel | None],
         *,
         again: bool = False,
@@ -156,27 +180,47 @@ class Stream:
         """Report what something holds, once: None if it was taken before.
 
         Args:
-            digest: What it goes by.
+            name: What it goes by: that stays, as a keyed digest, and so must not be made from readings.
             make: Makes a panel of it; None if there is nothing in it.
             again: Whether readings of open steps will be given again, where the stream does not hold them.
             counts: What is counted with it, for the custodian.
         """
         with self._store.transaction():
-            if self._store.has_taken(self._record().number, digest):
+            if self._store.has_taken(self._record().number, self._store.keyed("named", name)):
                 return None
         panel = make()
         with self._store.transaction():
-            number = self._record().number
+            number, digest = self._record().number, self._store.keyed("named", name)
             if self._store.has_taken(number, digest):
                 return None
             self._store.take(number, digest)
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
-            aside = {} if account is None else account.set_aside
-            told = {**counts, **{f"rows of a file, {reason}": n for reason, n in aside.items()}}
-            for what, how_many in told.items():
+            for what, how_many in (*counts.items(), *_set_aside(account)):
                 self._store.count(number, what, how_many)
             return [] if panel is None else self._report(panel, close=False, again=again)
+
+    def remember(self, name: str, content: str, panel: Panel) -> None:
+        """Remember what was in a batch that was taken, as long as no cycle of its readings is over.
+
+        Args:
+            name: What it goes by, keyed.
+            content: A digest of what is in it.
+            panel: What is in it.
+        """
+        record, store = self._record(), self._store
+        grid = record.plan.grid
+        steps = panel.on_grid(grid).steps
+        cycles = range(grid.cycle(steps.start), grid.cycle(steps.stop - 1) + 1)
+        if len(cycles) <= MOST_CYCLES and not any(self._is_over(cycle) for cycle in cycles):
+            store.keep_content(record.number, name, store.keyed("content", content), cycles)
+
+    def _is_over(self, cycle: int) -> bool:
+        """Whether a cycle is over, here or in another plan that has reported of it: a batch may be for both."""
+        record, slots = self._record(), self.plan.grid.slots
+        steps = range(cycle * slots, (cycle + 1) * slots)
+        others = (each for each in self._store.records() if self._store.published(each.number, steps))
+        return any(is_over(each, cycle, self._store) for each in (record, *others))
 
     def reach(self, there: Mapping[int, int]) -> range:
         """Which steps are worth a look, of a stream whose homes are in the lake.
@@ -209,6 +253,7 @@ class Stream:
                     publisher.publish_held(open_)
                 else:
                     publisher.publish_given([far.missing(record, run) for run in runs(sorted(open_))])
+            forget_over(self._store, [record])
             return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
     def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
@@ -265,12 +310,13 @@ class Stream:
             reached = max(record.first_step, resumes, (last if last is not None else -1) + 1)
             end = max(reached, (max(self._open_cycles(record), default=-1) + 1) * slots)
             self._store.end(record, end)
+            forget_over(self._store, [self._record()])
             return end
 
     def quality(self) -> dict[str, int]:
         """Counts for the custodian: readings outside the domain, late readings, skipped steps."""
         with self._store.transaction():
-            return self._store.counts(self._record().number)
+            return self._store.quality(self._record().number)
 
     def __repr__(self) -> str:
         plan = self.plan
@@ -299,3 +345,11 @@ class Stream:
         """Cycles of which noise or readings are kept."""
         held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
         return held.union(self._store.noisy_cycles(record.number))
+
+
+def _set_aside(account: Quality | None) -> list[tuple[str, int]]:
+    """What an import set aside, as it is counted: whether two rows for one step said the same is not."""
+    found = Counter[str]()
+    for reason, number in ({} if account is None else account.set_aside).items():
+        found[f"rows of a file, {'duplicate' if reason in (SAME, ANOTHER) else reason}"] += number
+    return list(found.items())

@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,24 +73,26 @@ def moved(record: StreamRecord, panel: Panel, *, bound: int | None = None) -> tu
 def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
     """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
 
-    Sums would not tell: readings that differ may have the same. A reading counts with a multiplier of its
-    household, and so does its being there, so that two steps that are not the same differ, but for next to no
-    chance.
+    Sums would not tell: readings that differ may have the same. Nor would a hash that adds up do: whoever has it
+    and its key has an equation about the readings, and solves it where few of them are unknown.
     """
-    atoms, key, n = record.atoms, store.key(), len(record.households)
+    atoms, key = record.atoms, bytes.fromhex(store.fact("secret"))
     slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    n = len(record.households)
     order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
     marks = panel.present[:, order] & record.known[slots]
-    values, whole = panel.readings[:, order], bool(marks.all())
-    if not whole:
-        values = values * marks
-    halves = []
-    for half in (0, 1):
-        reading, being = (_multipliers(key, n, half, part) for part in (0, 1))
-        there = _everybody(key, n, half) if whole else marks @ being[order]
-        # Whole numbers of 64 bits that go round: nothing is lost, and nothing overflows that matters.
-        halves.append(((values @ reading[order]) + there).astype(np.uint64).tolist())
-    return [f"{first:016x}{second:016x}" for first, second in zip(*halves, strict=True)]
+    given = panel.readings[:, order]
+    # Whatever is in the domain fits: half of the bytes take half of the time, which counts with a million homes.
+    form = "<i4" if max(map(abs, record.plan.domain)) < 2**31 else "<i8"
+    values = (given if marks.all() else np.where(marks, given, 0)).astype(form)
+    found = []
+    for step, row, there in zip(panel.steps, values, np.packbits(marks, axis=1), strict=True):
+        digest = hmac.new(key, b"%d " % step, hashlib.sha256)
+        # A reading of nothing is another than none.
+        digest.update(there.tobytes())
+        digest.update(row.tobytes())
+        found.append(digest.hexdigest())
+    return found
 
 
 def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
@@ -131,23 +134,6 @@ def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> In
     used = used_sums(record, row)[1][0]
     active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
     return spread(record, atom * active, everybody)
-
-
-@lru_cache(maxsize=16)
-def _multipliers(key: int, n: int, half: int, part: int) -> Integers:
-    """A multiplier for each household, from the store's key: odd, and looking like chance (splitmix64)."""
-    mixed = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64((key >> (64 * half)) & (2**64 - 1)) + np.uint64(part << 40)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return ((mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)).astype(np.int64)
-
-
-@lru_cache(maxsize=16)
-def _everybody(key: int, n: int, half: int) -> np.int64:
-    """What it adds that all households are there."""
-    total: np.int64 = _multipliers(key, n, half, 1).sum()
-    return total
 
 
 def atom_numbers(record: StreamRecord) -> Integers:

@@ -1,13 +1,13 @@
 """Watch: readings that land in a folder, in a table, or in a stream of Spark's, taken each once.
 
 A file is taken whole or not at all: its reports and the note that it was taken are one transaction. Then it is
-moved to `taken/`; a file that cannot be read is moved to `bad/`, with its error beside it. A file that comes
-again, under whatever name, is known by its digest.
+moved to `taken/`; a file that cannot be read is moved to `bad/`, with its error beside it. A file that is still
+there is known by its name and times. One that comes again as another file is read once more, and nothing of it is
+taken: the first reading of a household and step counts. What is in a file is not remembered.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -239,8 +239,7 @@ def _is_whole(path: Path) -> bool:
 
 def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
     try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        version = _version(path)
         made: list[Panel] = []
         known: set[int] = set()
 
@@ -249,7 +248,7 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
             known.update(stream.published(made[0].steps))
             return made[0]
 
-        rows = stream.take(digest, panel)
+        rows = stream.take(version, panel)
     except StoreError:
         raise
     except FileNotFoundError:
@@ -271,6 +270,12 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         set_aside=aside,
         head=stream.head,
     )
+
+
+def _version(path: Path) -> str:
+    """What a file goes by: its name, and what the system knows it by. How long it is depends on its readings."""
+    found = path.stat()
+    return f"file {path.name} {found.st_ino} {found.st_mtime_ns} {found.st_ctime_ns}"
 
 
 def _aside(path: Path, folder: str) -> Path:
