@@ -168,8 +168,8 @@ def rows(seen: Seen) -> Iterator[tuple[str, str]]:
     yield "of them " + LOST, f"{seen.batches[LOST]:,}"
     for what in ("sent twice", "late", "repeated", "corrected", "some readings wrong"):
         yield f"of them {what}", f"{seen.batches[what]:,}"
-    refused = seen.batches["cannot be read"] + seen.batches["another under its key"]
-    yield "of them refused (422, 409), as is meant", f"{refused:,}"
+    yield "of them refused (422), as is meant", f"{seen.batches['cannot be read']:,}"
+    yield "of them others under a key that was used", f"{seen.batches['another under its key']:,}"
     yield "ended: killed", f"{seen.ends['killed']:,}"
     yield "ended: killed while it began", f"{seen.ends['killed while it begins']:,}"
     yield "ended: told to stop, code 0", f"{seen.ends['told to stop']:,}"

@@ -44,8 +44,8 @@ class Seen:
     """Batches, by what they were like."""
     aside: Counter[str] = field(default_factory=Counter)
     """What the batches should have set aside, by the stream's counters."""
-    keys: dict[str, str] = field(default_factory=dict)
-    """The key of every batch that was taken, with a digest of its bytes as the service makes it."""
+    keys: set[str] = field(default_factory=set)
+    """The key of every batch that was taken."""
     heads: list[str] = field(default_factory=list)
     """Heads of the ledger, as they were published."""
     rows: dict[int, str] = field(default_factory=dict)

@@ -8,13 +8,12 @@
             print(row["time"], row["value"])
 
 What fails because the service cannot be reached, says "not now" (429, 503), or is away behind a proxy (502, 504) is
-tried again, later and later. A batch goes by a key, so that one that was sent twice, because no answer came to the
-first, is taken once.
+tried again, later and later. A batch goes by a key, drawn at random, so that one that was sent twice, because no
+answer came to the first, is taken once.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import uuid
@@ -131,14 +130,15 @@ class Client:
 
         Args:
             readings: A panel; or any frame with an Arrow stream, with columns household, time and kwh or wh.
-            key: What the batch goes by; a digest of what is in it unless given.
+            key: What the batch goes by, where a program that is begun again may send it again; at random unless
+                given. The service keeps it for ever: never make it from the readings.
             stream: The one stream that it is for; all unless given.
 
         Raises:
             ServiceError: The service has refused it, or could not be reached.
         """
         body = _arrow(readings)
-        headers = {"Content-Type": ARROW, "Idempotency-Key": key or hashlib.sha256(body).hexdigest()}
+        headers = {"Content-Type": ARROW, "Idempotency-Key": key or uuid.uuid4().hex}
         query = {} if stream is None else {"stream": stream}
         if isinstance(readings, Panel):
             query["minutes"] = str(readings.grid.minutes)

@@ -32,14 +32,17 @@ def test_a_client_reads_sends_and_is_told(served, city):
         assert [row["step"] for row in client.reports(stream, start=30, stop="2022-07-09T00:00")] == [30, 31]
         first = client.send(homes.between(56, 60))
         assert (first["again"], first["streams"][0]["taken"]) == (False, 80)
-        assert client.send(homes.between(56, 60))["again"]
+        again = client.send(homes.between(56, 60))
+        assert (again["again"], again["streams"][0]["taken"]) == (False, 0)
+        assert not client.send(homes.between(62, 63), key="step")["again"]
+        assert client.send(homes.between(62, 63), key="step")["again"]
         import pandas as pd
 
         frame = pd.DataFrame(services.rows_of(homes.between(60, 62))).rename(columns={"value": "wh"})
         assert client.send(frame, key="frame", stream=stream)["streams"][0]["reports"] == 2
-        with pytest.raises(ServiceError, match="Other readings") as caught:
-            client.send(homes.between(63, 64), key="frame")
-        assert (caught.value.status, caught.value.code) == (409, "batch")
+        with pytest.raises(ServiceError, match="begin with") as caught:
+            client.send(homes.between(63, 64), stream="0" * 8)
+        assert (caught.value.status, caught.value.code) == (409, "stream")
         with pytest.raises(InputError, match="panel or a frame"):
             client.send([1, 2, 3])
         assert repr(client).startswith("Client('http://127.0.0.1")
@@ -113,15 +116,19 @@ def test_it_tries_again_as_it_is_told():
 
 
 def test_a_batch_that_is_tried_again_has_the_same_key():
-    """Sent again after a broken connection, a batch goes by the same key and has the same bytes."""
+    """Sent again after a broken connection, a batch goes by the same key and has the same bytes; the same readings
+    sent anew go by another: a key says nothing of them.
+    """
     with (
-        answering((None, {}, {}), (503, {}, BUSY), (200, {}, {"again": True})) as (url, asked),
+        answering((None, {}, {}), (503, {}, BUSY), *[(200, {}, {"again": True})] * 2) as (url, asked),
         Client(url, wait=lambda _: None) as client,
     ):
-        assert client.send(services.panel().between(0, 1)) == {"again": True}
-    assert len(asked) == 3
-    assert len(set(asked)) == 1
-    assert len(asked[0][0]) == 64
+        for _ in range(2):
+            assert client.send(services.panel().between(0, 1)) == {"again": True}
+    assert len(asked) == 4
+    assert len(set(asked[:3])) == 1
+    assert asked[3][1] == asked[0][1]
+    assert asked[3][0] != asked[0][0]
 
 
 def test_patience_ends():

@@ -9,11 +9,17 @@ import pytest
 import diurnal as dn
 import services
 from diurnal.curator import batch
+from diurnal.curator.batch import Sent
+from diurnal.curator.passing import OTHERS
 from diurnal.curator.reading import Reader
 from diurnal.errors import StoreError
+from diurnal.show.web import tokens
 
 NEXT = services.FIRST + 32
 """The first step that has not been reported yet."""
+
+
+SENT = Sent(sender="head-end", key="k", content="d")
 
 
 def sent(client, rows, *, kind="application/json", **more):
@@ -52,14 +58,16 @@ def test_formats_agree_to_the_last_digit(asked, city, silence):
 
 
 def test_a_batch_is_taken_once(asked):
-    """Sent again under its key, or with the same bytes and no key, nothing happens, and the answer says so."""
+    """Sent again under its key, nothing happens, and the answer says so; without one, all of it is late."""
     client = asked("ingest")
     for more in ({"headers": {"Idempotency-Key": "monday"}}, {"params": {"key": "tuesday"}}, {}):
         rows = some(NEXT + 4 * len(more) + (8 if "params" in more else 0))
         first, second = sent(client, rows, **dict(more)).json(), sent(client, rows, **dict(more)).json()
-        assert (first["again"], second["again"]) == (False, True)
+        assert (first["again"], second["again"]) == (False, bool(more))
         assert (first["streams"][0]["taken"], second["streams"][0]["taken"]) == (80, 0)
         assert second["head"] == first["head"]
+        late = {} if more else {"late, and not taken": 80, "steps published before": 4}
+        assert second["streams"][0]["set_aside"] == late
 
 
 def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(asked, city, monkeypatch, caplog):
@@ -74,21 +82,52 @@ def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(
 
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "look", unreachable)
-        found = sent(client, some())
+        found = sent(client, some(), headers={"Idempotency-Key": "k"})
     assert (found.status_code, found.json()["streams"][0]["taken"]) == (200, 80)
-    assert sent(client, some()).json()["again"]
+    assert sent(client, some(), headers={"Idempotency-Key": "k"}).json()["again"]
     (line,) = (record for record in caplog.records if record.getMessage() == "store")
     assert line.fields == {"error": "StoreError"}
     client.portal.call(client.app.state.service.hub.nudge)
     assert len(client.get(f"/v1/streams/{city[1]}/reports", params={"start": NEXT}).json()["rows"]) == 4
 
 
-def test_a_key_is_for_one_batch(asked):
-    """Other readings under a key that was used are refused with 409."""
-    client = asked("ingest")
-    assert sent(client, some(), headers={"Idempotency-Key": "monday"}).status_code == 200
-    refused = sent(client, some(NEXT + 4), headers={"Idempotency-Key": "monday"})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "batch")
+def test_a_key_is_for_one_batch(asked, city):
+    """Whatever comes under a key that was used is answered alike, and not taken; the custodian is told of what is
+    not the same, until the cycle of its readings is over.
+    """
+    client, custodian, key = asked("ingest"), asked("custodian"), {"Idempotency-Key": "monday"}
+
+    def others():
+        counted = custodian.get(f"/v1/custodian/streams/{city[1]}/quality").json()
+        return counted.get("batches sent again", 0), counted.get(OTHERS, 0)
+
+    assert not sent(client, some(NEXT, 2), headers=key).json()["again"]
+    assert others() == (0, 0)
+    again = [
+        sent(client, some(NEXT, 2), headers=key),
+        sent(client, some(NEXT + 2, 2), headers=key),
+        sent(client, some(NEXT, 2), headers=key, params={"unit": "kWh"}),
+        sent(client, some(NEXT, 2), headers=key, params={"minutes": 30}),
+        client.post("/v1/readings", content=b"nothing", headers={**key, "Content-Type": "text/csv"}),
+    ]
+    assert len({(each.status_code, each.text) for each in again}) == 1
+    assert again[0].json()["again"]
+    assert others() == (5, 4)
+    assert sent(client, some(NEXT + 2, 2)).json()["streams"][0]["taken"] == 40
+    sent(client, some(NEXT), headers=key)
+    assert others() == (6, 0)
+
+
+def test_a_key_is_its_tokens_own(asked, city):
+    """Under the key of somebody else's batch readings are taken: nobody can use up, or try, another's key."""
+    folder, _ = city
+    other = tokens.make(folder / "tokens.json", name="second head-end", role="ingest")
+    client, key = asked("ingest"), {"Idempotency-Key": "monday"}
+    assert not sent(client, some(), headers=key).json()["again"]
+    theirs = {**key, "Authorization": f"Bearer {other}"}
+    found = sent(client, some(NEXT + 4), headers=theirs).json()
+    assert (found["again"], found["streams"][0]["taken"]) == (False, 80)
+    assert all(sent(client, some(), headers=each).json()["again"] for each in (key, theirs))
 
 
 def test_at_once_and_under_one_key_a_batch_is_taken_once(asked, city):
@@ -168,37 +207,64 @@ def test_without_a_running_stream_there_is_nobody_to_take_it(asked, city):
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stream")
 
 
-def test_the_same_bytes_in_another_unit_are_another_batch(asked):
-    """Under the key of a batch in Wh the same text in kWh is refused; without keys it is another batch."""
-    client, key = asked("ingest"), {"Idempotency-Key": "k"}
-    assert sent(client, some(), headers=key).status_code == 200
-    for params in ({"unit": "kWh"}, {"minutes": 30}):
-        refused = sent(client, some(), headers=key, params=params)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "batch"), params
-    assert sent(client, some(), headers=key).json()["again"]
-
-
 def test_a_batch_that_was_taken_is_known_after_the_stream_was_stopped(asked, city):
     """Who sends a batch again, after its stream was stopped, is told that it was taken; a new one is refused."""
-    client = asked("ingest")
-    assert not sent(client, some()).json()["again"]
+    client, key = asked("ingest"), {"Idempotency-Key": "k"}
+    assert not sent(client, some(), headers=key).json()["again"]
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
-    assert sent(client, some()).json()["again"]
+    assert sent(client, some(), headers=key).json()["again"]
     assert sent(client, some(NEXT + 4)).json()["error"]["code"] == "stream"
 
 
-def test_who_sends_a_guess_does_not_learn_whether_it_was_right(tmp_path):
-    """Where readings are held for a while, another reading and the same one are answered alike."""
-    services.found_city(tmp_path, reported=0, grace=4)
-    row, first = services.rows_of(services.panel().between(services.FIRST, services.FIRST + 1))[7], []
-    with services.running(tmp_path) as process, process.http("ingest") as client:
-        for value in (row["value"], row["value"], str(int(row["value"]) - 1)):
-            body = services.csv_of([{**row, "value": value}])
-            headers = {"Content-Type": "text/csv", "Idempotency-Key": f"k{len(first)}"}
-            first.append(client.post("/v1/readings", content=body, headers=headers).json()["streams"][0])
-    assert (first[0]["taken"], first[0]["set_aside"]) == (1, {})
-    assert first[1] == first[2]
-    assert (first[1]["taken"], first[1]["set_aside"]) == (0, {"held before": 1})
+def guessed(rows, value):
+    """Readings with a guess of one of them."""
+    return [*rows[:7], {**rows[7], "value": str(value)}, *rows[8:]]
+
+
+def answer(found):
+    """All that somebody is answered, but for what every request has of its own."""
+    own = {"x-request-id", "date", "content-length"}
+    headers = {name: value for name, value in found.headers.items() if name not in own}
+    return found.status_code, headers, {**found.json(), "key": None}
+
+
+@pytest.mark.parametrize("homes", [10, 20])
+@pytest.mark.parametrize("grace", [0, 4])
+def test_who_sends_a_guess_does_not_learn_whether_it_was_right(grace, homes, tmp_path):
+    """Of readings that are held, or reported, a right guess and a wrong one are answered alike, to the last header:
+    in every format, with a key, a used key or none, from the same token or another.
+    """
+    services.found_city(tmp_path, reported=0, grace=grace)
+    other = tokens.make(tmp_path / "tokens.json", name="second head-end", role="ingest")
+    rows = services.rows_of(services.panel().between(services.FIRST, services.FIRST + 1))[:homes]
+    right, counter = int(rows[7]["value"]), iter(range(1000))
+    with services.running(tmp_path, "--rate", "0") as process, process.http("ingest") as client:
+        found = sent(client, rows, headers={"Idempotency-Key": "used"}).json()
+        assert found["streams"][0]["taken"] == homes
+        for kind in services.BODIES:
+            for key in (dict, lambda: {"Idempotency-Key": "used"}, lambda: {"Idempotency-Key": f"{next(counter)}"}):
+                for token in ({}, {"Authorization": f"Bearer {other}"}):
+                    answers = [
+                        answer(sent(client, guessed(rows, value), kind=kind, headers={**key(), **token}))
+                        for value in (right, right - 1, right, right + 1)
+                    ]
+                    used = bool(key().get("Idempotency-Key") == "used")
+                    # A token's first batch under a key is none that comes again.
+                    assert all(each == answers[1] for each in answers[1 if used and token else 0 :])
+                    assert answers[1][0] == 200
+
+
+@pytest.mark.parametrize("key", [None, "2022-07-15"])
+def test_a_reading_is_not_found_by_trying(asked, key):
+    """Who knows every reading of a batch but one, and its key, tries 81 values for it: all are answered alike."""
+    client = asked("ingest")
+    rows = some(NEXT, 1)
+    headers = {} if key is None else {"Idempotency-Key": key}
+    assert sent(client, rows, headers=headers).json()["streams"][0]["taken"] == 20
+    right = int(rows[7]["value"])
+    tried = [answer(sent(client, guessed(rows, value), headers=headers)) for value in range(right - 40, right + 41)]
+    assert len(tried) == 81
+    assert all(each == tried[0] for each in tried)
 
 
 def test_readings_behind_a_fence_are_counted(tmp_path):
@@ -208,8 +274,8 @@ def test_readings_behind_a_fence_are_counted(tmp_path):
     curator.backup(tmp_path / "backup.db")
     first = services.FIRST + 8
     curator.streams()[0].report(services.panel().between(first, first + 4))
-    restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head)
-    (fate,) = batch.take(restored, "k", "d", services.panel().between(first, first + 8))
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
+    (fate,) = batch.take(restored, SENT, services.panel().between(first, first + 8))
     assert fate.set_aside == {"steps behind a fence": 4}
     assert fate.taken == 4 * services.HOMES
 
@@ -222,6 +288,6 @@ def test_a_stream_that_is_not_concerned_is_not_told_of(tmp_path):
     others = dn.Panel.from_array(homes.readings, households=names, grid=services.GRID)
     curator = dn.Curator.open(tmp_path / "city.db", profiles=tmp_path / "profiles")
     second = curator.start(services.plan(), history=others.first(services.HISTORY), acknowledge="untested")
-    (fate,) = batch.take(curator, "k", "d", others.between(later, later + 4))
+    (fate,) = batch.take(curator, SENT, others.between(later, later + 4))
     assert fate.stream == second.plan.hash
     assert curator.streams()[0].rows() == []

@@ -280,3 +280,25 @@ def test_a_column_that_is_not_there_is_named_without_python():
     """Who sends a body without a value is told of its columns, and not of an argument of the library."""
     error = of_error(ReadingsError("No value.", hint="Name it: value='...'. Columns are known as value, kwh."))
     assert error.hint == "Give the column a name that is known. Columns are known as value, kwh."
+
+
+def test_times_are_taken_as_a_browser_writes_them(asked, city):
+    """A time with fractions of a second, as toISOString() gives it, is the time without them."""
+    _, stream = city
+    times = ("2022-07-01T00:00:00Z", "2022-07-01T00:00:00.000Z")
+    answers = [asked().get(f"/v1/streams/{stream}/reports", params={"start": time}) for time in times]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json()["rows"] == answers[1].json()["rows"]
+
+
+@pytest.mark.parametrize("path", ["/v1/streams", "/v1/streams/{}/reports", "/v1/custodian/ledger", "/healthz"])
+def test_a_parameter_that_is_not_known_is_refused(path, asked, city):
+    """A question with a parameter that its route does not know is not answered as if it had none."""
+    _, stream = city
+    client, path = asked("custodian"), path.format(stream)
+    assert client.get(path).status_code == 200
+    refused = client.get(path, params={"from": "2022-07-01", "to": "2022-07-02"})
+    assert refused.status_code == 422
+    assert refused.json()["error"]["code"] == "parameter"
+    if path.endswith("/reports"):
+        assert "start, stop" in refused.json()["error"]["hint"]

@@ -119,7 +119,8 @@ def test_on_postgresql_in_two_processes(tmp_path, postgres):
     with services.running(tmp_path, "--workers", 2, "--rate", 0, store=where) as process:
         with Client(process.url, token=services.shown(tmp_path)["ingest"]) as client:
             answers = [
-                client.send(homes.between(first + 4 * (n // 2), first + 4 * (n // 2) + 4)) for n in range(12)
+                client.send(homes.between(first + 4 * (n // 2), first + 4 * (n // 2) + 4), key=f"{n // 2}")
+                for n in range(12)
             ]
         assert [each["again"] for each in answers].count(False) == 6
         for _ in range(20):

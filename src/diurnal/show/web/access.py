@@ -18,7 +18,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from diurnal.errors import InputError
-from diurnal.show.web.buckets import MOST, Buckets, client_of
+from diurnal.show.web.buckets import MOST, Buckets, client_in
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 from diurnal.show.web.tokens import Role, Token, digest_of, load, owner_of
@@ -37,20 +37,25 @@ class Access:
         self._came: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._looked, self._changed = monotonic(), self._stamp()
 
-    def check(self, client: str, shown: str | None, role: Role) -> None:
-        """Let somebody do what a role may do.
+    def check(self, client: str, shown: str | None, role: Role) -> Token | None:
+        """Let somebody do what a role may do. Returns their token; None where none is looked at.
 
         Raises:
             ProblemError: They may not: 401 without a token that is known and has not ended, 403 with one of
                 another role, 429 after too many that were not known.
         """
         if role == "public" and self._open:
-            return
+            return None
         waits = self._guesses.wait(client)
         # Who has come from there before with this token is not kept out by what others try from there.
         if waits and not (shown and (client, digest_of(shown)) in self._came):
             raise ProblemError(
-                429, "guessing", "Too many wrong tokens.", "Wait, and show the right one.", retry=waits
+                429,
+                "guessing",
+                "Too many wrong tokens.",
+                "Wait, and show the right one.",
+                retry=waits,
+                limit="guesses",
             )
         token = owner_of(shown, self._known()) if shown else None
         if token is None:
@@ -75,6 +80,12 @@ class Access:
         # Whoever has a token may read what is public.
         if token.role != role and role != "public":
             raise ProblemError(403, "role", f"This needs the role {role}.", "A token is for one role.")
+        return token
+
+    def keeper(self, shown: str | None) -> Token | None:
+        """The token of who sends readings, or of a custodian, if it is one that holds: places are kept for them."""
+        token = owner_of(shown, self._known()) if shown else None
+        return None if token is None or token.ended or token.role == "public" else token
 
     def still(self, shown: str | None) -> bool:
         """Whether somebody who was let in to read may go on: where that needs a token, as long as theirs holds."""
@@ -109,9 +120,9 @@ class Access:
         return None if found is None else (found.st_mtime_ns, found.st_ino)
 
 
-def shown_by(request: Request) -> str | None:
-    """The token that came with a request."""
-    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+def shown_by(authorization: str | None) -> str | None:
+    """The token that came with a request, by its header."""
+    kind, _, token = (authorization or "").partition(" ")
     return token.strip() if kind.lower() == "bearer" and token else None
 
 
@@ -141,9 +152,9 @@ class CheckedRoute(APIRoute):
 
         async def handled(request: Request) -> Response:
             access: Access = request.app.state.access
-            client = client_of(request.client.host if request.client else "unknown")
+            client = client_in(request.scope)
             shown = await self.scheme(request)
-            access.check(client, None if shown is None else shown.credentials, self.role)
+            request.state.token = access.check(client, None if shown is None else shown.credentials, self.role)
             return await handler(request)
 
         return handled

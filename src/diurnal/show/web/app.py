@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from diurnal import __version__
 from diurnal.show.web import custodian, health, ingest, models, overview, problems, public, site
@@ -109,9 +109,10 @@ def application(settings: Settings) -> FastAPI:
         responses=REFUSALS,  # type: ignore[arg-type]
         redirect_slashes=False,
     )
-    app.state.service, app.state.access, app.state.listeners, app.state.verdicts = service, access, set(), {}
-    for room in (site, public, ingest, custodian, overview, health):
-        app.include_router(room.router)
+    app.state.service, app.state.access, app.state.verdicts = service, access, {}
+    app.include_router(site.router)
+    for room in (public, ingest, custodian, overview, health):
+        app.include_router(room.router, dependencies=[Depends(problems.check_query)])
     problems.install(app)
-    app.add_middleware(Gate, settings=settings, metrics=service.metrics)
+    app.add_middleware(Gate, settings=settings, access=access, metrics=service.metrics, met=service.met)
     return app

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
+from typing import Any
 
 MOST = 20_000
 """How many clients are remembered; the one that was quiet for longest is forgotten."""
@@ -42,6 +43,11 @@ class Buckets:
     def _level(self, client: str) -> float:
         level, since = self._full.get(client, (float(self._burst), self._clock()))
         return min(float(self._burst), level + (self._clock() - since) * self._rate)
+
+
+def client_in(scope: Mapping[str, Any]) -> str:
+    """Whom a request is from."""
+    return client_of((scope.get("client") or ("unknown",))[0])
 
 
 def client_of(address: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from diurnal.check.verdict import Verdict
+from diurnal.check.verdict import Verdict, subject
 from diurnal.check.verdict import check as checked
 from diurnal.curator.starting import bound_to
 from diurnal.errors import PlanError
@@ -21,6 +21,7 @@ from diurnal.private import private
 from diurnal.readings.grid import slots_of
 from diurnal.readings.kept import open_panel
 from diurnal.readings.panel import Panel, Shape
+from diurnal.show.files import left_out
 from diurnal.show.proposal import Asked, Proposal, propose
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
 from diurnal.show.web.models import decisions, shape, standing, verdict
@@ -51,7 +52,7 @@ async def check(
     service = service_of(request)
     verdicts: dict[Any, Verdict] = request.app.state.verdicts
     panel = await service.think(lambda: panel_of(service, period))
-    about = (period, *_stamp(service))
+    about = (period, *_stamp(service, panel))
     if about not in verdicts:
         found = await service.think(lambda: checked(panel))
         verdicts.clear()
@@ -128,14 +129,14 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
             f"Send as `confirm`: {phrase(wanted)}",
         )
 
-    def work() -> tuple[str, list[str], str]:
+    def work() -> tuple[Plan, list[str], str]:
         sentences = service.curator.explain(wanted, history)
         stream = service.curator.start(wanted, history=history, acknowledge=question.acknowledge)
-        return stream.plan.hash, sentences, service.curator.head
+        return stream.plan, sentences, service.curator.head
 
-    key, sentences, head = await service.write(work)
+    plan, sentences, head = await service.write(work)
     await service.hub.nudge()
-    names = {"stream": key, "certificate_number": wanted.certificate_number}
+    names = {"stream": plan.hash, "certificate_number": plan.certificate_number}
     return {**names, "sentences": sentences, "head": head}
 
 
@@ -186,7 +187,7 @@ async def ledger(
     """Events in order, each with the hash of the one before."""
     service = service_of(request)
     found = await service.read(lambda: service.reader.events(after, limit))
-    names = ("number", "time", "kind", "content", "hash")
+    names = ("number", "time", "kind", "content", "hash", "nonce")
     listed = [{name: getattr(event, name) for name in names} for event in found]
     return {"events": listed, "next": found[-1].number if len(found) == limit else None}
 
@@ -257,7 +258,7 @@ def panel_of(service: Service, period: str | None = None) -> Panel:
         raise ProblemError(
             409, "panel", "The service was not told of a panel.", "Start it with --panel homes.parquet."
         )
-    panel = open_panel(path)
+    panel = left_out(open_panel(path), service.settings.without)
     if period is not None:
         if slots_of(period, panel.grid.minutes) > MOST_SLOTS:
             raise PlanError(
@@ -268,6 +269,6 @@ def panel_of(service: Service, period: str | None = None) -> Panel:
     return panel
 
 
-def _stamp(service: Service) -> tuple[int, int]:
+def _stamp(service: Service, panel: Panel) -> tuple[Any, ...]:
     found = Path(service.settings.panel or "").stat()
-    return found.st_mtime_ns, found.st_size
+    return found.st_mtime_ns, found.st_size, subject(panel)

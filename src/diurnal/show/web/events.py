@@ -15,8 +15,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 from diurnal.curator.ledger import Event
@@ -28,6 +30,12 @@ from diurnal.show.web.service import Service
 
 STEPS = 500
 """How many steps an event has, at most."""
+
+SOME = 100
+"""How many releases are looked up at a time."""
+
+NEAR = 100
+"""How many releases somebody may be behind who comes back, and does not replay what is past."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,24 +88,47 @@ async def _marked(service: Service, key: str, release: int) -> Place:
     """The place after so many releases."""
     if not release:
         return Place()
-    ((_, number),) = list(service.hub.released(key, release - 1))[:1]
+    ((_, number),) = service.hub.released(key, release - 1, 1)
     event = await service.read(lambda: _event(service, number))
     return Place(release=release, mark=_mark(event))
 
 
-async def listened(service: Service, key: str, place: Place) -> AsyncIterator[str]:
-    """What is released from a place on, for ever; a comment when nothing is, until the service stops."""
+def is_past(service: Service, key: str, place: Place) -> bool:
+    """Whether somebody who begins at a place is told first of what is long past."""
+    behind = service.hub.places(key) - place.release
+    return place.step is not None or behind > (NEAR if place.release else 0)
+
+
+async def listened(
+    service: Service, key: str, place: Place, caught_up: Callable[[], None] | None = None
+) -> AsyncIterator[str]:
+    """What is released from a place on, for ever; a comment when nothing is, until the service stops.
+
+    Args:
+        service: The service.
+        key: The stream's name.
+        place: Where to begin.
+        caught_up: Is called when what is long past has been told, where it begins with that.
+    """
     hub, told_end, quiet, beat = service.hub, False, monotonic(), service.settings.heartbeat
+    late = monotonic() + service.settings.limits.replay
+    seen, step = place.release - (place.step is not None), place.step
     # Who has seen nothing yet knows the place too: nothing is missed that is released while they are cut off.
     yield f"id: {place}\nretry: 2000\n\n"
     while not hub.stopping:
         stream = hub.stream(key)
-        for release, number in hub.released(key, place.release - (place.step is not None)):
-            async for reached, words in _release(service, stream, release, number, place):
-                place, quiet = reached, monotonic()
+        for release, number in hub.released(key, seen, SOME):
+            async for words in _release(service, stream, release, number, step, is_past=caught_up is not None):
+                quiet = monotonic()
                 yield words
-                if hub.stopping:
+                if hub.stopping or (caught_up is not None and quiet > late):
                     return
+            seen, step = release, None
+        if seen < hub.places(key):
+            continue
+        if caught_up is not None:
+            caught_up()
+            caught_up = None
         if stream.end is not None and not told_end:
             told_end = True
             yield f"event: stopped\ndata: {json.dumps({'stream': key, 'end': stream.end})}\n\n"
@@ -108,25 +139,43 @@ async def listened(service: Service, key: str, place: Place) -> AsyncIterator[st
 
 
 async def _release(
-    service: Service, stream: Published, release: int, number: int, place: Place
-) -> AsyncIterator[tuple[Place, str]]:
-    """The events of one release, after a place in it."""
-    seen = place.step if place.release == release else None
-    event = await service.read(lambda: _event(service, number))
+    service: Service, stream: Published, release: int, number: int, step: int | None, *, is_past: bool
+) -> AsyncIterator[str]:
+    """The events of one release, after a step of it."""
+    while True:
+        if is_past:
+            await service.after_batches()
+        async with service.past if is_past else nullcontext():
+            place, words = await _kept(service, stream, release, number, step)
+        if words:
+            yield words
+        if place.step is None:
+            return
+        step = place.step
+
+
+async def _kept(
+    service: Service, stream: Published, release: int, number: int, step: int | None
+) -> tuple[Place, str]:
+    """What `_said` says: read once for all who listen, and kept for who comes after them."""
+    name = (stream.key, number, step)
+    kept = service.words.get(name)
+    if kept is not None:
+        return kept
+    said = await service.once(name, partial(_said, service, stream, release, number, step))
+    service.words.put(name, said)
+    return said
+
+
+def _said(service: Service, stream: Published, release: int, number: int, step: int | None) -> tuple[Place, str]:
+    """The next event of a release after a step of it, and where one is then; nothing if that was its last step."""
+    event = _event(service, number)
     spans = [range(first, last + 1) for first, last in event.content["steps"]]
-    parts = [
-        range(first, min(first + STEPS, span.stop))
-        for span in spans
-        for first in range(span.start, span.stop, STEPS)
-        if seen is None or span.stop - 1 > seen
-    ]
-    for at, part in enumerate(parts, start=1):
-        steps = part if seen is None else range(max(part.start, seen + 1), part.stop)
-        if not steps:
-            continue
-        rows = await service.read(lambda steps=steps: service.reader.rows(stream, steps))  # type: ignore[misc]
-        place = Place(release=release, mark=_mark(event), step=None if at == len(parts) else steps.stop - 1)
-        yield place, _words(stream, place, rows)
+    left = [range(max(span.start, -1 if step is None else step + 1), span.stop) for span in spans]
+    left = [span for span in left if span] or [range(0)]
+    steps, is_last = left[0][:STEPS], len(left) == 1 and len(left[0]) <= STEPS
+    place = Place(release=release, mark=_mark(event), step=None if is_last else steps.stop - 1)
+    return place, _words(stream, place, service.reader.rows(stream, steps)) if steps else ""
 
 
 def _event(service: Service, number: int) -> Event:

@@ -10,15 +10,18 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Mapping, MutableMapping
+from contextlib import ExitStack
 from time import perf_counter
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from diurnal.show.web import problems
-from diurnal.show.web.buckets import Buckets, client_of
+from diurnal.show.web.access import Access, shown_by
+from diurnal.show.web.buckets import Buckets, client_in
 from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
+from diurnal.show.web.places import Met, Places
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 
@@ -38,6 +41,9 @@ HEADERS = {
 
 PUBLIC = ("/v1/streams", "/metrics", "/healthz", "/readyz", "/openapi.json")
 """How the paths begin that everybody may read, from any page."""
+
+HEALTH = ("/healthz", "/readyz")
+"""What is asked to learn whether the service lives: it must not be the crowd that answers."""
 
 OTHERS = ("/v1/readings", "/v1/custodian")
 """How the paths begin of which the public is not even told how often they are asked."""
@@ -69,38 +75,54 @@ BATCHES = "/v1/readings"
 class Gate:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+    def __init__(self, app: ASGIApp, *, settings: Settings, access: Access, metrics: Metrics, met: Met) -> None:
+        self._app, self._settings, self._access, self._metrics, self._met = app, settings, access, metrics, met
         limits = settings.limits
         self._buckets = Buckets(rate=limits.requests, burst=limits.burst)
-        self._inside = 0
+        hint = "Try again in a moment."
+        self._places = Places("requests", most=limits.at_once, hint=hint, retry=1)
+        self._kept = Places("requests with a token or about health", most=limits.kept, hint=hint, retry=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began, passing, asked = perf_counter(), _Passing(scope, send, self._settings), _asked(scope)
-        # Who waits for events is counted where they wait.
-        place = 0 if scope["path"].endswith("/events") else 1
-        self._inside += place
+        kind, client = self._who(scope)
         try:
-            await self._enter(asked, receive, passing)
+            with passing.held:
+                await self._enter(asked, receive, passing, kind, client)
         except ProblemError as problem:
+            asked["diurnal.limit"] = problem.limit
             await passing.refuse(problem)
         except Exception as error:
             told("failed", level=logging.ERROR, error=error, request=passing.request)
             await passing.refuse(problems.internal())
         finally:
-            self._inside -= place
-            self._count(scope["method"], asked, passing, perf_counter() - began)
+            self._count(scope["method"], asked, passing, kind, perf_counter() - began)
 
-    async def _enter(self, scope: Scope, receive: Receive, passing: _Passing) -> None:
+    def _who(self, scope: Scope) -> tuple[str, str]:
+        """Of which kind a request is, and whose: what the public does is not counted against anybody else."""
+        if scope["path"] in HEALTH:
+            return "health", client_in(scope)
+        keeper = self._access.keeper(shown_by(_header(scope, b"authorization")))
+        return ("public", client_in(scope)) if keeper is None else (keeper.role, keeper.digest)
+
+    async def _enter(self, scope: Scope, receive: Receive, passing: _Passing, kind: str, client: str) -> None:
         limits, path = self._settings.limits, scope["path"]
-        waits = self._buckets.take(client_of((scope.get("client") or ("unknown",))[0]))
+        waits = self._buckets.take(f"{kind} {client}")
         if waits:
-            raise ProblemError(429, "too-often", "Too many requests.", "Wait, and ask less often.", retry=waits)
-        if self._inside > limits.at_once:
-            raise ProblemError(503, "busy", "Too much is going on here.", "Try again in a moment.", retry=1)
+            raise ProblemError(
+                429,
+                "too-often",
+                "Too many requests.",
+                "Wait, and ask less often.",
+                retry=waits,
+                limit="requests of a client",
+            )
+        # Who waits for events is counted where they wait.
+        if not path.endswith("/events"):
+            passing.held.callback((self._places if kind == "public" else self._kept).take(client))
         if scope["method"] == "OPTIONS" and path.startswith(PUBLIC):
             await passing.preflight()
             return
@@ -111,11 +133,16 @@ class Gate:
             raise problems.too_large(limit)
         await self._app(scope, _counted(receive, limit, limits.patience), passing.send)
 
-    def _count(self, method: str, asked: Scope, passing: _Passing, seconds: float) -> None:
+    def _count(self, method: str, asked: Scope, passing: _Passing, kind: str, seconds: float) -> None:
         route = getattr(asked.get("route"), "path", None) or "unmatched"
         status = passing.status or 499
         is_public = not asked["path"].startswith(OTHERS)
         self._metrics.request(method, route, status, seconds, public=is_public)
+        limit = asked.get("diurnal.limit")
+        if limit is not None:
+            # No line of its own: whoever meets limits on purpose would fill the disk with them.
+            self._met(limit, kind, public=is_public and kind == "public")
+            return
         told(
             "request",
             request=passing.request,
@@ -133,7 +160,9 @@ class _Passing:
         self.request = uuid.uuid4().hex
         self.status: int | None = None
         self._scope, self._send, self._settings = scope, send, settings
-        scope["diurnal.request"] = self.request
+        self.held = ExitStack()
+        """What is given back when it has passed: the places it took."""
+        scope["diurnal.request"], scope["diurnal.held"] = self.request, self.held
 
     async def send(self, message: Message) -> None:
         """Send a part of the answer, its head with all headers."""

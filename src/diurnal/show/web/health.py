@@ -1,4 +1,4 @@
-"""Health: whether the service lives, whether it can be asked, and what it counts."""
+"""Health: whether the service lives, whether it can be asked and written to, and what it counts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ async def alive() -> dict[str, str]:
 
 @router.get("/readyz", response_model=answers.Ready, summary="Can it be asked?")
 async def ready(request: Request) -> dict[str, str]:
-    """Whether the store can be reached, and nobody has told the service to stop."""
+    """Whether the store can be reached, there is room to write, and nobody has told the service to stop."""
     service = service_of(request)
     try:
-        await service.look(service.reader.number)
+        has_room = await service.state()
     except DiurnalError:
         raise ProblemError(503, "store", "The store cannot be reached.", "Try again later.", retry=5) from None
+    if not has_room:
+        raise ProblemError(503, "full", "The store has no room for a write.", "Make room on its disk.", retry=30)
     if service.hub.stopping:
         raise ProblemError(503, "stopping", "The service is about to end.", "Ask another one.", retry=5)
     return {"status": "ok"}

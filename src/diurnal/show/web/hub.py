@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from array import array
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -35,6 +35,8 @@ class Hub:
         self._journal: dict[str, array[int]] = {}
         self.number = 0
         """How many events the ledger had."""
+        self.told = 0
+        """Which was the last one that is not about people: what the public asks for is made anew after it alone."""
         self.reachable = False
         """Whether the store could be looked at."""
         self.stopping = False
@@ -50,7 +52,7 @@ class Hub:
                 self.reachable = False
                 raise
             self._take(look)
-            if look.events:
+            if any(event.is_told for event in look.events):
                 self._wake()
 
     async def watch(self, every: float) -> None:
@@ -103,13 +105,13 @@ class Hub:
             found = begins[0]
         return found
 
-    def released(self, key: str, after: int) -> Iterable[tuple[int, int]]:
+    def released(self, key: str, after: int, most: int) -> list[tuple[int, int]]:
         """What released rows of a stream, after so many of them: its place, and the number of the ledger's event.
 
         Places are counted for each stream: numbers of the ledger would tell when a household was erased.
         """
         journal = self._journal.get(key, array("q"))
-        return list(enumerate(journal[after:], start=after + 1))
+        return list(enumerate(journal[after : after + most], start=after + 1))
 
     def places(self, key: str) -> int:
         """How many times a stream has released rows."""
@@ -120,6 +122,8 @@ class Hub:
         self._streams = {stream.key: stream for stream in look.streams}
         for event in look.events:
             self._note(event, keys)
+            if event.is_told:
+                self.told = event.number
         self.number = max(self.number, look.number)
 
     def _note(self, event: Event, keys: dict[int, str]) -> None:

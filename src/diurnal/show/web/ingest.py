@@ -1,4 +1,8 @@
-"""Ingest: readings that a head-end sends, each batch taken once. Nothing of a reading is ever answered."""
+"""Ingest: readings that a head-end sends, each batch taken once. Nothing of a reading is ever answered.
+
+**Guarantee**: what is answered does not depend on the value of a reading that is held, or was reported. Whoever
+sends guesses is answered alike whether they are right, in any format, with a key or without (`batch`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 
 from diurnal.curator import batch
-from diurnal.curator.batch import Fate
+from diurnal.curator.batch import Fate, Sent
 from diurnal.readings.panel import Panel
 from diurnal.readings.source import read
 from diurnal.show.web import bodies
@@ -35,7 +39,10 @@ BODY = {
 @router.post("/readings", response_model=batches.Taken, summary="Send readings", openapi_extra=BODY)
 async def send(
     request: Request,
-    idempotency_key: Annotated[str | None, Header(max_length=200, description="What the batch goes by.")] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Header(max_length=200, description="What the batch goes by: any word that is not made from its readings."),
+    ] = None,
     key: Annotated[str | None, Query(max_length=200, description="The same, in the address.")] = None,
     stream: Annotated[
         str | None, Query(pattern="^[0-9a-f]{8,64}$", description="The one stream it is for; all unless given.")
@@ -45,8 +52,12 @@ async def send(
 ) -> Any:
     """Take a batch: for every stream at once, and once; sent again it is known by its key, and nothing happens.
 
-    Without a key it goes by a digest of its bytes. Answered is how many readings were taken and how many were set
-    aside, and why. A batch that cannot be read is refused, and nothing of it is taken.
+    A key is its token's own, and for one batch: whatever comes under it again is answered alike, and nothing of it
+    is taken. Give each batch a new one, at random, and keep it until an answer comes. Without a key, readings that
+    are there already are set aside, as late or as held before.
+
+    Answered is how many readings were taken and how many were set aside, and why. A batch that cannot be read is
+    refused, and nothing of it is taken.
 
     With a plan's grace of 0, as it is unless a plan says more, a step is reported as soon as a batch with readings
     of it has come. What comes for it later of other homes is late, and set aside: send all homes of a step in one
@@ -55,23 +66,25 @@ async def send(
     service = service_of(request)
     kind = bodies.kind_of(request.headers.get("content-type"))
     if service.batches >= service.settings.limits.batches:
-        raise ProblemError(503, "busy", "Other batches are being taken.", "Send it again in a moment.", retry=1)
+        raise ProblemError(
+            503, "busy", "Other batches are being taken.", "Send it again in a moment.", retry=1, limit="batches"
+        )
     service.batches += 1
     try:
         limits = service.settings.limits
         body = await bodies.taken_in(request, limits.json if kind == "json" else limits.body)
         # The same bytes in another unit are other readings.
         digest = hashlib.sha256(f"{kind} {unit} {minutes}\n".encode() + body).hexdigest()
-        name = idempotency_key or key or digest
-        known, head = await service.write(lambda: _known(service, name, digest, stream))
+        sent = Sent(sender=request.state.token.digest, key=idempotency_key or key or None, content=digest)
+        known, head = await service.write(lambda: _known(service, sent, stream))
         if known is not None:
-            return _answer(name, None, known, head)
+            return _answer(sent, None, known, head)
         panel = await service.make(lambda: _panel(service, body, kind, unit, minutes))
-        fates, head = await service.write(lambda: _take(service, name, digest, panel, stream))
+        fates, head = await service.write(lambda: _take(service, sent, panel, stream))
     finally:
         service.batches -= 1
     await service.hub.nudge()
-    return _answer(name, panel, fates, head)
+    return _answer(sent, panel, fates, head)
 
 
 def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | None) -> Panel:
@@ -80,22 +93,19 @@ def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | N
     return service.panel(read(table, format="long", minutes=minutes or grid.minutes))
 
 
-def _known(service: Service, name: str, digest: str, stream: str | None) -> tuple[tuple[Fate, ...] | None, str]:
-    return batch.known(service.curator, name, digest, stream=stream), service.curator.head
+def _known(service: Service, sent: Sent, stream: str | None) -> tuple[tuple[Fate, ...] | None, str]:
+    return batch.known(service.curator, sent, stream=stream), service.curator.head
 
 
-def _take(
-    service: Service, name: str, digest: str, panel: Panel, stream: str | None
-) -> tuple[tuple[Fate, ...], str]:
-    fates = batch.take(service.curator, name, digest, panel, stream=stream)
-    return fates, service.curator.head
+def _take(service: Service, sent: Sent, panel: Panel, stream: str | None) -> tuple[tuple[Fate, ...], str]:
+    return batch.take(service.curator, sent, panel, stream=stream), service.curator.head
 
 
-def _answer(name: str, panel: Panel | None, fates: tuple[Fate, ...], head: str) -> dict[str, Any]:
+def _answer(sent: Sent, panel: Panel | None, fates: tuple[Fate, ...], head: str) -> dict[str, Any]:
     quality = None if panel is None else panel.quality
     fields = ("stream", "again", "taken", "set_aside", "reports")
     return {
-        "key": name,
+        "key": sent.key or "",
         "again": all(fate.again for fate in fates),
         "rows": 0 if quality is None else quality.rows,
         "kept": 0 if quality is None else quality.kept,

@@ -32,6 +32,10 @@ class Metrics:
         about = "Pages of reports that were had from the cache, or had to be made."
         pages = Counter("diurnal_pages", about, ("from",), registry=self._public)
         self.from_cache, self.from_store = pages.labels("cache"), pages.labels("store")
+        about = "Limits that the public has met on public routes."
+        self._limits = Counter("diurnal_limits_met", about, ("limit",), registry=self._public)
+        about = "Limits that were met, by who met them."
+        self._every_limit = Counter("diurnal_all_limits_met", about, ("limit", "who"), registry=self._all)
         about = "Requests to all routes, by route and answer."
         self._every = Counter("diurnal_all_requests", about, names, registry=self._all)
         about = "How long all routes took to answer."
@@ -51,6 +55,12 @@ class Metrics:
         for count, took in self._known[names]:
             count.inc()
             took.observe(seconds)
+
+    def limit(self, limit: str, who: str, *, public: bool) -> None:
+        """Count a limit that was met."""
+        self._every_limit.labels(limit, who).inc()
+        if public:
+            self._limits.labels(limit).inc()
 
     def streams(self, ended: Iterable[bool]) -> None:
         """Say how many streams run, and how many do not."""

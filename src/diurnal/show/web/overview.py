@@ -42,7 +42,7 @@ async def lately(request: Request) -> dict[str, Any]:
     def look() -> dict[str, str | None]:
         hub, found = service.hub, {}
         for stream in streams:
-            numbers = [number for _, number in hub.released(stream.key, hub.places(stream.key) - 1)]
+            numbers = [number for _, number in hub.released(stream.key, hub.places(stream.key) - 1, 1)]
             found[stream.key] = service.reader.events(numbers[-1] - 1, 1)[0].time if numbers else None
         return found
 

@@ -22,7 +22,6 @@ BY_KIND: tuple[tuple[type[DiurnalError], int, str], ...] = (
     (errors.PrivateError, 500, "internal"),
     (errors.StoreError, 503, "store"),
     (errors.StreamError, 409, "stream"),
-    (errors.BatchError, 409, "batch"),
     (errors.BudgetError, 409, "budget"),
     (errors.DifferencingError, 409, "differencing"),
     (errors.OverlapError, 409, "overlap"),
@@ -57,12 +56,14 @@ class ProblemError(HTTPException):
         *,
         retry: float | None = None,
         headers: Mapping[str, str] | None = None,
+        limit: str | None = None,
     ) -> None:
+        """Something that is refused; where a limit was met, with the name of that."""
         told = dict(headers or {})
         if retry is not None:
             told["Retry-After"] = str(max(1, round(retry)))
         super().__init__(status, message, told)
-        self.code, self.message, self.hint = code, message, hint
+        self.code, self.message, self.hint, self.limit = code, message, hint, limit
 
 
 def answer(problem: ProblemError, request: str) -> Response:
@@ -76,21 +77,28 @@ def answer(problem: ProblemError, request: str) -> Response:
 def too_large(limit: int) -> ProblemError:
     """A body that is too large: the connection is closed, so that the rest is not even listened to."""
     size = f"{limit // 1024:,} KiB"
+    close = {"Connection": "close"}
     return ProblemError(
-        413, "too-large", f"A body has at most {size}.", "Send less at a time.", headers={"Connection": "close"}
+        413, "too-large", f"A body has at most {size}.", "Send less at a time.", headers=close, limit="bytes"
     )
 
 
 def too_slow() -> ProblemError:
     """A body that does not arrive: nobody may keep a place by sending nothing."""
+    close = {"Connection": "close"}
     return ProblemError(
-        408, "too-slow", "The body did not arrive in time.", "Send less.", headers={"Connection": "close"}
+        408, "too-slow", "The body did not arrive in time.", "Send less.", headers=close, limit="patience"
     )
 
 
 def too_long() -> ProblemError:
     """A head without an end: it is never known what is asked."""
     return ProblemError(431, "too-long", "The head of the request is too long.", "Send fewer and shorter headers.")
+
+
+def full() -> ProblemError:
+    """All places are taken by who is being answered: it is not even heard what is asked."""
+    return ProblemError(503, "busy", "Too much is going on here.", "Try again in a moment.", retry=5)
 
 
 def internal() -> ProblemError:
@@ -104,10 +112,53 @@ def of_error(error: DiurnalError) -> ProblemError:
     status, code = next((status, code) for kind, status, code in BY_KIND if isinstance(error, kind))
     if status == 500:
         return internal()
+    if isinstance(error, errors.OwedError):
+        # How many were erased is not for who sends readings.
+        said = "The store was restored from a backup, and its custodian has yet to say what it lacks."
+        return ProblemError(status, code, said, "Send it again when the store goes on.", retry=60)
     # Who sends a body names its columns by their heads alone.
     told = re.sub(r"Name it: \w+='\.\.\.'\.", "Give the column a name that is known.", error.hint)
-    message, hint = (re.sub(r"--([a-z-]+)", _field, words) for words in (error.message, told))
+    message, hint = (_asked(words) for words in (error.message, told))
     return ProblemError(status, code, message, hint, retry=2 if status == 503 else None)
+
+
+SAID = {
+    "Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest)": "Read GET /v1/custodian/check, "
+    "then send its `digest` as `acknowledge`",
+    "Leave it out: history.without([...]).": "Its operator leaves it out: `diurnal serve --without`.",
+    "See panel.households.": "Look at what `diurnal serve --without` was given.",
+    "curator.raise_cap(...), diurnal raise-cap": "`diurnal raise-cap`",
+    "curator.raise_cap(...)": "`diurnal raise-cap`",
+    "See curator.status().": "GET /v1/streams names them.",
+    "Open the store with Budget(..., delta='1e-6').": "A store is made with one: `diurnal serve --delta-cap`.",
+    "Make the plan with grid=panel.grid.": "Make the plan anew: POST /v1/custodian/plan.",
+    "Let informed(plan, shape, open_data=...) make the plan.": "Let POST /v1/custodian/plan make the plan.",
+    "Give open_data=panel of other homes, or level=the mean": "Give mean_reading, the mean",
+    "Let diurnal.choose(plan, shape) decide": "Leave it to auto",
+    "or panel.with_period(...) with a shorter period": "or a shorter `period`",
+    ", or a stretch of the panel: panel.first(...)": "",
+    "; keep=... may ask for less": "",
+    "See panel.quality.": "`diurnal import` says what became of each row.",
+    "`diurnal plan` and Plan.to_json write plans.": "POST /v1/custodian/plan gives one in `document`.",
+    "write it with Plan.to_json": "POST /v1/custodian/plan gives one in `document`",
+    "Write the plan anew from Python.": "Make the plan anew: POST /v1/custodian/plan.",
+    "See the documentation of Plan.": "POST /v1/custodian/plan gives one in `document`.",
+    "Give a reference with dn.public_reference(open_data).": "Start the service with open data.",
+    "or a Body": "or no body_radius",
+    "It has none: say groups=... when it is made.": "It has none: they are given to `diurnal import`.",
+}
+"""Parts of hints that are Python, as they are said to who asks over HTTP."""
+
+
+def _asked(words: str) -> str:
+    """Words about Python or the command line, as words about fields of a question."""
+    said = {python: http for python, http in SAID.items() if python in words}
+    words = re.sub(r"--([a-z-]+)", _field, words)
+    for python, http in said.items():
+        words = words.replace(python, http)
+    words = re.sub(r"Cut it with panel\.first\((\d+)\)\.", r"The panel needs \1 cycles after `skip`.", words)
+    # What is named with a value is a field with one.
+    return re.sub(r"\b([a-z_]+)=('[^']*'|\([^)]*\)|[\w.]+)", r"`\1`: \2", words)
 
 
 def _field(flag: re.Match[str]) -> str:
@@ -115,11 +166,32 @@ def _field(flag: re.Match[str]) -> str:
     return flag[1].replace("-", "_")
 
 
+async def check_query(request: Request) -> None:
+    """Refuse a parameter that a route does not know: it would be answered as if nobody had asked it.
+
+    Raises:
+        ProblemError: There is one.
+    """
+    known = _parameters(request.scope["route"].dependant)
+    if not set(request.query_params) <= set(known):
+        named = f"There are {', '.join(known)}." if known else "There are none here."
+        raise ProblemError(422, "parameter", "A parameter of the query is not known.", named)
+
+
+def _parameters(asked: Any) -> list[str]:
+    """What a route, and what it depends on, takes from a query."""
+    own = [each.alias for each in asked.query_params]
+    return [*own, *(name for each in asked.dependencies for name in _parameters(each))]
+
+
 def install(app: FastAPI) -> None:
     """Let an application answer everything that goes wrong in one shape."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        return answer(_problem(error), request.scope.get("diurnal.request", ""))
+        problem = _problem(error)
+        # The gate, which sees answers alone, counts limits.
+        request.scope["diurnal.limit"] = problem.limit
+        return answer(problem, request.scope.get("diurnal.request", ""))
 
     for kind in (ProblemError, DiurnalError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, refused)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -17,6 +17,7 @@ from diurnal.private import public
 from diurnal.readings.grid import Grid
 from diurnal.show.web import events
 from diurnal.show.web.access import FOR_PUBLIC, shown_by
+from diurnal.show.web.buckets import client_in
 from diurnal.show.web.kept import KeptRoute, knows
 from diurnal.show.web.models import answers, shape
 from diurnal.show.web.pages import MEDIA, Page, PageAsked, cursor, of_cursor
@@ -32,7 +33,7 @@ StreamName = Annotated[
 Edge = Annotated[
     str | None,
     Query(
-        pattern=r"^(\d{1,12}|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?([+ -]\d\d:\d\d|Z)?)?)$",
+        pattern=r"^(\d{1,12}|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([+ -]\d\d:\d\d|Z)?)?)$",
         description="A step, or a time: 2022-08-01T00:00, by the stream's clock unless it has an offset.",
         examples=["2022-08-01"],
     ),
@@ -78,8 +79,9 @@ async def stream_detail(request: Request, response: Response, stream: StreamName
 @router.get("/{stream}/promise", response_model=answers.Promise, summary="What is promised")
 async def promise(request: Request, response: Response, stream: StreamName) -> Any:
     """The guarantee, whole: neighbours, numbers, assumptions and limits. No number of it means anything alone."""
-    found = service_of(request).hub.stream(stream)
-    guarantee = found.guarantee
+    service = service_of(request)
+    found = service.hub.stream(stream)
+    guarantee = await service.composed(found)
     response.headers["Cache-Control"] = kept_by(request, FOREVER)
     parts = {name: list(getattr(guarantee, name)) for name in ("neighbours", "assumptions", "limits")}
     return public({"stream": found.key, **guarantee.to_json(), **parts})
@@ -141,11 +143,11 @@ async def reports(
         form=format or _accepted(accept),
         packed=bool(re.search(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))", accept_encoding or "")),
     )
-    number = service.hub.number
+    number = service.hub.told
     page = service.pages.kept(asked, number)
     (service.metrics.from_store if page is None else service.metrics.from_cache).inc()
     if page is None:
-        page = await service.page(asked, found, number)
+        page = await service.page(asked, found, number, client_in(request.scope))
     return _answer(request, page, asked, if_none_match)
 
 
@@ -167,26 +169,22 @@ async def new_reports(
     after: Annotated[str | None, Query(max_length=30, description="The same, for a first visit; 0 is all.")] = None,
 ) -> StreamingResponse:
     """Events `reports` with rows, and `stopped`. Whoever comes back with the last id misses nothing."""
-    service, access, shown = service_of(request), request.app.state.access, shown_by(request)
-    found, waiting = service.hub.stream(stream), service.metrics.listeners
-    place = await events.place_of(service, found.key, last_event_id or after)
-    listeners: set[object] = request.app.state.listeners
-    if len(listeners) >= service.settings.limits.listeners:
-        raise ProblemError(503, "busy", "Too many are listening.", "Read pages of reports instead.", retry=30)
+    service, access = service_of(request), request.app.state.access
+    shown, client = shown_by(request.headers.get("Authorization")), client_in(request.scope)
+    found, held = service.hub.stream(stream), request.scope["diurnal.held"]
+    # Before anything is waited for: who waits for a place takes one as well.
+    held.callback(service.listeners.take(client))
+    place, leave = await events.place_of(service, found.key, last_event_id or after), None
+    if events.is_past(service, found.key, place):
+        leave = service.replays.take(client)
+        held.callback(leave)
 
     async def words() -> Any:
-        me = object()
-        listeners.add(me)
-        waiting.set(len(listeners))
-        try:
-            async for each in events.listened(service, found.key, place):
-                # Who came in with a token is heard out when it has ended, or is revoked.
-                if not access.still(shown):
-                    return
-                yield each
-        finally:
-            listeners.discard(me)
-            waiting.set(len(listeners))
+        async for each in events.listened(service, found.key, place, leave):
+            # Who came in with a token is heard out when it has ended, or is revoked.
+            if not access.still(shown):
+                return
+            yield each
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(words(), media_type="text/event-stream", headers=headers)
@@ -258,7 +256,7 @@ def _step(edge: str | None, grid: Grid, otherwise: int) -> int:
         moment = datetime.fromisoformat(re.sub(r" (\d\d:\d\d)$", r"+\1", edge) if len(edge) > 16 else edge)
         if moment.tzinfo is not None:
             moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
-        apart = (moment - datetime.fromisoformat(grid.anchor)).total_seconds()
+        apart = moment - datetime.fromisoformat(grid.anchor)
     except (ValueError, OverflowError):
         raise ProblemError(422, "time", "That is no time.", "For example 2022-08-01T00:00.") from None
-    return max(0, -(-int(apart) // (60 * grid.minutes)))
+    return max(0, -(-apart // timedelta(minutes=grid.minutes)))

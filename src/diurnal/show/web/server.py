@@ -14,7 +14,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -27,6 +27,9 @@ from diurnal.errors import DiurnalError, InputError, StoreError
 from diurnal.show.web import log, problems
 from diurnal.show.web.access import Access
 from diurnal.show.web.app import application
+from diurnal.show.web.connections import Connections
+from diurnal.show.web.descriptors import fitted
+from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import opened
 from diurnal.show.web.settings import Settings
 from diurnal.show.web.workers import supervise
@@ -108,10 +111,13 @@ def is_network(words: str) -> bool:
 class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """A connection that is closed if it says nothing, or half a request, for too long: places are few.
 
+    Where they are all taken it gives way to another at once.
     So is one whose head does not end, nor what comes after a body: the parser keeps all of it, however much it is.
     So is one that asks and does not take the answer.
     """
 
+    house: Connections
+    """Whose connection it is."""
     _closing: asyncio.TimerHandle | None = None
     _leaving: asyncio.TimerHandle | None = None
     _running: Any = None
@@ -123,7 +129,10 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: Any) -> None:
         """Somebody has come."""
         super().connection_made(transport)
-        self._expect()
+        if self.house.come(self):
+            self._expect()
+        else:
+            self._refuse("503 Service Unavailable", problems.full())
 
     def data_received(self, data: bytes) -> None:
         """They say something."""
@@ -131,7 +140,8 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().data_received(data)
         self._heard = 0 if self._whole else self._heard + len(data)
         if self._heard > LONGEST and not self.transport.is_closing():
-            self._refuse()
+            self.house.met("head", "unknown", public=True)
+            self._refuse("431 Request Header Fields Too Large", problems.too_long())
         self._expect()
 
     def on_message_begin(self) -> None:
@@ -155,6 +165,7 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             if each is not None:
                 each.cancel()
         super().connection_lost(exc)
+        self.house.go(self)
         # Told that they have gone is the request that came last: the one that is being answered may be another.
         if self._running is not None:
             self._running.disconnected = True
@@ -186,6 +197,7 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle
+        self.house.ask(self)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
@@ -193,15 +205,20 @@ class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().on_response_complete()
         if self.pipeline:
             self.flow.pause_reading()
+        if not self._answers():
+            self.house.rest(self)
 
-    def _refuse(self) -> None:
+    def give_way(self) -> None:
+        """Hang up at once: nothing is being answered."""
+        self.transport.abort()
+
+    def _refuse(self, status: str, problem: ProblemError) -> None:
         """Hang up; and say why, unless an answer is being given."""
         if not self._answers():
-            problem = problems.answer(problems.too_long(), uuid.uuid4().hex)
-            head = f"content-type: application/json\r\ncontent-length: {len(problem.body)}\r\nconnection: close"
-            said = f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}\r\n\r\n".encode()
-            self.transport.write(said + problem.body)
-        log.told("head too long", level=logging.WARNING)
+            answer = problems.answer(problem, uuid.uuid4().hex)
+            headers = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+            head = f"HTTP/1.1 {status}\r\n{headers}connection: close\r\n\r\n"
+            self.transport.write(head.encode() + answer.body)
         self.transport.close()
 
     def _answers(self) -> bool:
@@ -238,10 +255,11 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
         log_level: From which level on lines are logged.
 
     Raises:
-        InputError: The port is taken, or the door is refused.
+        InputError: The port is taken, the door is refused, or there are too few open files.
         StoreError: There is no store.
     """
     door.check(settings.store)
+    settings = _fitted(settings, log_level)
     if door.workers == 1:
         # Made before the port is taken: what is wrong with store or tokens is said first.
         app = application(settings)
@@ -254,6 +272,16 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
     taken = _taken(door)
     ready(_address(door, taken))
     supervise(partial(_work, settings, door, log_level, taken), door.workers)
+
+
+def _fitted(settings: Settings, log_level: str) -> Settings:
+    limits, wanted = fitted(settings.limits), settings.limits.listeners
+    if limits.listeners < wanted:
+        log.set_up(log_level)
+        log.told(
+            "too few open files: fewer may listen", level=logging.WARNING, listeners=limits.listeners, wanted=wanted
+        )
+    return replace(settings, limits=limits)
 
 
 def _work(settings: Settings, door: Door, log_level: str, taken: socket.socket) -> None:
@@ -282,9 +310,14 @@ def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, read
 
 
 def _config(app: FastAPI, door: Door) -> uvicorn.Config:
+    service = app.state.service
+
+    class Counted(Patient):
+        house = Connections(service.settings.limits.connections, service.met)
+
     return uvicorn.Config(
         app,
-        http=Patient,
+        http=Counted,
         log_config=None,
         access_log=False,
         server_header=False,

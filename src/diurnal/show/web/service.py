@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TypeVar
 
 from starlette.responses import Response
@@ -20,6 +21,7 @@ from starlette.responses import Response
 from diurnal.curator.curator import Curator
 from diurnal.curator.reading import Published, Reader
 from diurnal.errors import NoStoreError, StreamError
+from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
@@ -28,7 +30,8 @@ from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.pages import Page, PageAsked, Pages
-from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.places import Met, Places
+from diurnal.show.web.room import folders, has_room
 from diurnal.show.web.settings import Settings
 
 Result = TypeVar("Result")
@@ -38,6 +41,12 @@ READERS = 4
 
 MAKERS = 2
 """How many threads make panels."""
+
+FRESH = 1.0
+"""For how many seconds it is not tried again whether there is room for a write."""
+
+POLITE = 0.2
+"""How many seconds who replays what is past waits for batches, at most, before each event."""
 
 
 def opened(settings: Settings) -> Curator:
@@ -70,26 +79,57 @@ class Service:
         self._reading = ThreadPoolExecutor(READERS, "diurnal-read")
         self._looking = ThreadPoolExecutor(1, "diurnal-look")
         self._making = ThreadPoolExecutor(MAKERS, "diurnal-make")
-        self.pages = Pages(self.reader, settings.limits.cache // 2)
-        self.answers: Kept[Response] = Kept(settings.limits.cache // 2, lambda answer: len(answer.body))
+        limits = settings.limits
+        self.pages = Pages(self.reader, limits.cache // 2)
+        self.answers: Kept[Response] = Kept(limits.cache // 4, lambda answer: len(answer.body))
+        self.words: Kept[tuple[Any, str]] = Kept(limits.cache // 4, lambda said: len(said[1]))
+        """Events as they are told, with where one is after them."""
+        self.met = Met(self.metrics)
+        hint, past = "Read pages of reports instead.", "Listen from now on, and read pages of reports."
+        self.listeners = Places(
+            "listeners", most=limits.listeners, each=limits.client_listeners, hint=hint, retry=30
+        )
+        self.replays = Places("replays", most=limits.replays, each=limits.client_replays, hint=past, retry=5)
+        self._making_pages = Places(
+            "pages", most=limits.pages, each=limits.client_pages, hint="Ask again in a moment.", retry=1
+        )
+        self.metrics.listeners.set_function(lambda: self.listeners.taken)
         self.batches = 0
         """How many batches are in the house."""
-        self._pages: dict[PageAsked, asyncio.Task[Page]] = {}
+        self._state: asyncio.Task[bool] | None = None
+        self._tried, self._has_room = -FRESH, True
+        self._read_once: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def open(self) -> None:
         """Begin: within the loop that answers requests."""
         self._thinking = asyncio.Semaphore(1)
+        self.past = asyncio.Semaphore(1)
+        """Who replays what is past reads it in turn."""
         self.hub = Hub(self.reader, self.look)
         await self.hub.refresh()
         self._watch = asyncio.create_task(self.hub.watch(self.settings.poll))
+        # What many days cost takes a while to compose, the first time: nobody who asks for a promise shall wait.
+        self._composing = asyncio.create_task(self._compose_all())
+
+    async def _compose_all(self) -> None:
+        for stream in self.hub.streams():
+            await self.composed(stream)
+
+    async def composed(self, stream: Published) -> Guarantee:
+        """A stream's promise, whose losses are composed apart from the loop that answers requests."""
+        guarantee = stream.guarantee
+        await self.read(guarantee.sentences)
+        return guarantee
 
     async def close(self) -> None:
         """End: what is being written is written."""
         self.hub.stop()
         self._watch.cancel()
+        self._composing.cancel()
         for pool in (self._making, self._writing, self._reading, self._looking):
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         self.reader.close()
+        self.curator.close()
 
     async def write(self, work: Callable[[], Result]) -> Result:
         """Do something with the curator, when it is its turn."""
@@ -102,6 +142,22 @@ class Service:
     async def look(self, work: Callable[[], Result]) -> Result:
         """Read something small that must not wait for what others read."""
         return await asyncio.get_running_loop().run_in_executor(self._looking, work)
+
+    async def state(self) -> bool:
+        """Look at the store, once for all who ask at the same time: whether there is room for a write.
+
+        Raises:
+            StoreError: It cannot be reached.
+        """
+        if self._state is None or self._state.done():
+            self._state = asyncio.create_task(self.look(self._looked))
+        return await asyncio.shield(self._state)
+
+    def _looked(self) -> bool:
+        self.reader.number()
+        if monotonic() > self._tried + FRESH:
+            self._tried, self._has_room = monotonic(), all(map(has_room, folders(self.settings)))
+        return self._has_room
 
     async def make(self, work: Callable[[], Result]) -> Result:
         """Make something of what was sent."""
@@ -118,20 +174,36 @@ class Service:
             threading.Thread(target=_thought, args=(work, answer, loop), daemon=True).start()
             return await answer
 
-    async def page(self, asked: PageAsked, stream: Published, number: int) -> Page:
+    async def once(self, name: Hashable, work: Callable[[], Result]) -> Result:
+        """Read something, once however many ask for it at the same time."""
+        found: Result = await asyncio.shield(self._read_once.get(name) or self._begun(name, work))
+        return found
+
+    def _begun(self, name: Hashable, work: Callable[[], Result]) -> asyncio.Task[Result]:
+        reading = self._read_once[name] = asyncio.create_task(self.read(work))
+        reading.add_done_callback(lambda _: self._read_once.pop(name))
+        return reading
+
+    async def after_batches(self) -> None:
+        """Let everybody else have a turn, and batches that are in the house, if they do not take too long."""
+        await asyncio.sleep(0)
+        late = monotonic() + POLITE
+        while self.batches and monotonic() < late:
+            await asyncio.sleep(0.01)
+
+    async def page(self, asked: PageAsked, stream: Published, number: int, client: str) -> Page:
         """A page of reports, made once however many ask for it at the same time.
 
         Raises:
-            ProblemError: So many others are being made that it would take too long.
+            ProblemError: So many others are being made, or for this client, that it would take too long.
         """
-        making = self._pages.get(asked)
-        if making is None:
-            if len(self._pages) >= self.settings.limits.pages:
-                raise ProblemError(503, "busy", "Many pages are being made.", "Ask again in a moment.", retry=1)
-            making = asyncio.create_task(self.read(lambda: self.pages.made(asked, stream, number)))
-            self._pages[asked] = making
-            making.add_done_callback(lambda _: self._pages.pop(asked))
-        return await asyncio.shield(making)
+        if asked not in self._read_once:
+            leave = self._making_pages.take(client)
+            # It is made to its end, even if nobody waits for it any more.
+            making = self._begun(asked, lambda: self.pages.made(asked, stream, number))
+            making.add_done_callback(lambda _: leave())
+        found: Page = await asyncio.shield(self._read_once[asked])
+        return found
 
     def population(self) -> tuple[Grid, tuple[int, int]]:
         """The grid and the domain that all streams of a store share.

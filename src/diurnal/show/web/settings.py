@@ -26,6 +26,8 @@ class Limits:
     """The most rows of a page of reports."""
     pages: int = 32
     """How many pages are being made at a time, at most."""
+    client_pages: int = 8
+    """How many of them for one client."""
     patience: float = 60.0
     """How many seconds a body may take to arrive."""
     requests: float = 100.0
@@ -35,13 +37,28 @@ class Limits:
     guesses: int = 10
     """How many wrong tokens a client may show at once; one more every twelve seconds."""
     at_once: int = 500
-    """How many requests are worked on at a time, those that wait for events apart."""
+    """How many requests of the public are worked on at a time, those that wait for events apart."""
+    kept: int = 64
+    """How many places nobody else can take: for health, and for who shows a token of ingest or a custodian."""
     batches: int = 4
     """How many batches are in the house at a time: each may be as large as a body."""
     listeners: int = 1000
     """How many may wait for events, all together."""
+    client_listeners: int = 8
+    """How many of one client."""
+    replays: int = 16
+    """How many of those who wait for events are told of what is long past, at a time."""
+    client_replays: int = 4
+    """How many of one client."""
+    replay: float = 300.0
+    """How many seconds that may take; who has not come to the end then is hung up on, and may come back."""
     cache: int = 64 * MEGABYTE
-    """How many bytes of pages and answers are kept."""
+    """How many bytes of pages, answers and events are kept."""
+
+    @property
+    def connections(self) -> int:
+        """How many connections there may be: as many as are answered at a time, of every kind."""
+        return self.at_once + self.kept + self.listeners
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +73,8 @@ class Settings:
     """The folder of private profiles; beside the file unless given."""
     panel: str | None = None
     """The panel of the homes, for check, plan and start. Private."""
+    without: tuple[str, ...] = ()
+    """Households that are left out of it; `@` and a path for a file of names, which is read each time."""
     open_data: str | None = None
     """Public readings of other homes, for predicted errors."""
     tokens: Path | None = None

@@ -93,6 +93,7 @@ async def one(request: Request, key: str) -> HTMLResponse:
     rows, errors = await service.read(
         lambda: (service.reader.rows(stream, _last_steps(stream)), words.errors(stream.plan, sizes))
     )
+    await service.composed(stream)
     alone = len(service.hub.streams()) == 1
     content = _stream(stream, public(rows), errors, alone=alone)
     return _page(words.title(stream.plan), content, scripts=("stream",), charts=("drawing", "zoom"))

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 
 from diurnal.errors import InputError
 from diurnal.exact import whole
+from diurnal.place import check_place
 from diurnal.show.files import write_whole
 
 Role = Literal["public", "ingest", "custodian"]
@@ -151,6 +152,8 @@ def owner_of(shown: str, tokens: Sequence[Token]) -> Token | None:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Be the only one who changes a folder's tokens: a token that is made must not bring a revoked one back."""
+    # Before it is read: a pipe would be waited for.
+    check_place(path)
     try:
         folder = os.open(path.absolute().parent, os.O_RDONLY)
     except OSError as cause:

@@ -149,6 +149,8 @@ class Reports(BaseModel):
     next: str | None = Field(description=f"Give it as `cursor`. {AFTER}")
 
 
+CHANGE = {"changes": "cycles", "days": 7, "cycles": 7, "epsilon": "5.08", "delta": "0.000001"}
+
 PROMISED = {
     "level": "strong",
     "epsilon": "1",
@@ -159,6 +161,8 @@ PROMISED = {
     "history_epsilon": "0.333334",
     "history_epsilon_at_horizon": "547.833334",
     "horizon": 365,
+    "unit": "a household's reported day (event level, not user level), and a household's periodic component",
+    "curve": [CHANGE],
     "sentences": ["Two data sets are neighbours if one household's periodic component changes ..."],
 }
 
@@ -177,6 +181,20 @@ data: {{"stream": "{STREAM}", "end": 4416}}
 """
 
 
+class Change(BaseModel):
+    """What a larger change than that of neighbours costs."""
+
+    model_config = shown(CHANGE)
+
+    changes: Literal["cycles", "both", "everything"] = Field(
+        description="Every cycle of some days in a row; the periodic component and one cycle; all of a household."
+    )
+    days: int | None = Field(description="Over how many days in a row; null for one cycle.")
+    cycles: int = Field(description="How many reported cycles that is.")
+    epsilon: str = Field(description="What it costs, rounded up.")
+    delta: str | None = Field(description="At which delta; null if it is pure.")
+
+
 class Numbers(BaseModel):
     """The numbers of a promise, and its sentences."""
 
@@ -191,6 +209,8 @@ class Numbers(BaseModel):
     history_epsilon: str | None = Field(description="For one cycle of the history, if nothing is clipped.")
     history_epsilon_at_horizon: str | None = Field(description="The same, if it is so in every cycle.")
     horizon: int | None = Field(description="Of how many cycles that is said.")
+    unit: str = Field(description="What is protected as one, in standard terms.")
+    curve: list[Change] = Field(description="What larger changes cost.")
     sentences: list[str] = Field(description="All of it in plain sentences, in the order one reads them.")
 
 
@@ -203,7 +223,7 @@ class Promise(Numbers):
             **PROMISED,
             "neighbours": ["one household's variations change in any one reported cycle"],
             "assumptions": ["All readings of both lie in the declared domain."],
-            "limits": ["k households that change together cost k times as much."],
+            "limits": ["Membership is not protected: the roster and its size are public."],
         }
     )
 

@@ -61,8 +61,8 @@ class Taken(BaseModel):
         }
     )
 
-    key: str = Field(description="What it goes by.")
-    again: bool = Field(description="Whether all of it had been taken before; then nothing was done.")
+    key: str = Field(description="What it goes by; empty if it was sent without a key.")
+    again: bool = Field(description="Whether a batch was taken under its key before; then nothing was done.")
     rows: int = Field(description="How many rows were sent.")
     kept: int = Field(description="How many of them are readings.")
     set_aside: Counts = Field(description="How many are not, by reason: outside the domain, blank, ...")

@@ -16,10 +16,15 @@ PLACE = "#/components/schemas/{model}"
 """Where the description has a model."""
 
 STREAM = "3a1b3149bb7fe87d60ac2e3819c5f46c1334df1fd2bcf7e36636ec382efb9fb0"
-HEAD = "add74c6a:4:e2f99e9296f4655a68ada77389ebc5cf:55:1:1:0:s"
+HEAD = "add74c6a:4:e2f99e9296f4655a68ada77389ebc5cf:55:1:1::s"
+OWN_HEAD = "add74c6a:4:e2f99e9296f4655a68ada77389ebc5cf:55:1:1:0:s"
 
 AFTER = "The next page's; null after the last."
-STANDS = "Where the ledger stands: keep it. It fences a restored backup."
+STANDS = "Where the ledger stands: keep it. It fences a restored backup. It tells nothing about people."
+STANDS_OWN = (
+    "Where the ledger stands, with how many erasures and changes of tenancy there were: keep it, but not "
+    "in public. It fences a restored backup."
+)
 NAME = "The stream's name: the plan's hash."
 SIGNED = "The number of the plan's certificate: its hash without roster, calendar and first cycle."
 NUMBER = "9c41f0d27b6e8a3355d1c0be94a7f2680e5b13d97ca24f8816309bd7e2f5a4c1"

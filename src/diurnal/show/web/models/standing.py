@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from diurnal.show.web.models.shape import AFTER, COUNTED, HEAD, NAME, STANDS, STREAM, Counts, shown
+from diurnal.show.web.models.shape import AFTER, COUNTED, NAME, OWN_HEAD, STANDS_OWN, STREAM, Counts, shown
 
 EVENT = {
     "number": 4,
@@ -14,6 +14,7 @@ EVENT = {
     "kind": "reported",
     "content": {"plan": 1, "rows": 1, "steps": [[4368, 4368]]},
     "hash": "e2f99e9296f4655a68ada77389ebc5cf78a9ff6cdf1dd0e37bbdb352c9171dc8",
+    "nonce": "5b0d7c93a1f24e8860c5b9d2e73f14a86d90c2b17e5f3a48c6d1e0f792b8a354",
 }
 
 
@@ -27,6 +28,7 @@ class Event(BaseModel):
     kind: str = Field(description="What it is: created, settled, started, reported, stopped, ...")
     content: dict[str, Any] = Field(description="What was decided; each kind has its own fields.")
     hash: str = Field(description="A digest of it and of the hash before.")
+    nonce: str = Field(default="", description="256 random bits that are in the digest. To be kept secret.")
 
 
 class Ledger(BaseModel):
@@ -62,13 +64,13 @@ class BudgetLeft(BaseModel):
         {
             "pattern": {"spent": "1", "allowed": "2", "remaining": "1"},
             "strong": {"spent": "1", "allowed": "2", "remaining": "1"},
-            "head": HEAD,
+            "head": OWN_HEAD,
         }
     )
 
     pattern: Spent = Field(description="Of the cap for periodic components, for ever.")
     strong: Spent = Field(description="Of the cap for one cycle.")
-    head: str = Field(description=STANDS)
+    head: str = Field(description=STANDS_OWN)
 
 
 STANDING = {
@@ -81,7 +83,7 @@ STANDING = {
     "last_time": "2022-09-30T23:30:00+10:00",
     "end": None,
     "open_steps": 0,
-    "acknowledged": "e310c762fb620205-59604850b28ac0d4",
+    "acknowledged": "e310c762fb620205",
     "counts": {"outside the domain": 2},
 }
 
@@ -100,7 +102,9 @@ class StreamStanding(BaseModel):
     last_time: str | None = Field(description="When that began.")
     end: int | None = Field(description="The step from which on it reports nothing.")
     open_steps: int = Field(description="How many steps are held, and not reported yet.")
-    acknowledged: str | None = Field(description="The digest of the verdict that was read when it was started.")
+    acknowledged: str | None = Field(
+        description="Whom and which period the verdict is about that was read when it was started."
+    )
     counts: Counts = Field(description=COUNTED)
 
 
@@ -117,7 +121,7 @@ class Standing(BaseModel):
 
     model_config = shown(
         {
-            "head": HEAD,
+            "head": OWN_HEAD,
             "pattern": {"spent": "1", "allowed": "2"},
             "strong": {"spent": "1", "allowed": "2"},
             "streams": [STANDING],
@@ -125,7 +129,7 @@ class Standing(BaseModel):
         extra="allow",
     )
 
-    head: str = Field(description=STANDS)
+    head: str = Field(description=STANDS_OWN)
     pattern: Of = Field(description="Of the cap for periodic components, for ever.")
     strong: Of = Field(description="Of the cap for one cycle.")
     streams: list[StreamStanding] = Field(description="In the order of their start.")

@@ -1,0 +1,75 @@
+"""Places: how many may do something at a time, all together and of one client; and limits that were met."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from time import monotonic
+
+from diurnal.show.web.log import told
+from diurnal.show.web.metrics import Metrics
+from diurnal.show.web.problems import ProblemError
+
+EVERY = 60.0
+"""After how many seconds a limit that is met again is told again."""
+
+
+class Places:
+    """So many places, and so many of them for one client."""
+
+    def __init__(self, name: str, *, most: int, each: int | None = None, hint: str, retry: float) -> None:
+        """Places for what goes by a name, in the plural; `each` of None lets one client have all of them."""
+        self._name, self._most, self._each = name, most, each
+        self._hint, self._retry = hint, retry
+        self._by: Counter[str] = Counter()
+        self.taken = 0
+        """How many are taken."""
+
+    def take(self, client: str) -> Callable[[], None]:
+        """Take a place. Returns what gives it back; called again, that does nothing.
+
+        Raises:
+            ProblemError: There is none: 429 if the client has as many as one may, 503 if all are taken.
+        """
+        if self._each is not None and self._by[client] >= self._each:
+            said, limit = (
+                f"One client has at most {self._each} {self._name} at a time.",
+                f"{self._name} of a client",
+            )
+            raise ProblemError(429, "too-many", said, self._hint, retry=self._retry, limit=limit)
+        if self.taken >= self._most:
+            said = f"There are too many {self._name} at the moment."
+            raise ProblemError(503, "busy", said, self._hint, retry=self._retry, limit=self._name)
+        self._count(client, 1)
+        held = [client]
+
+        def leave() -> None:
+            while held:
+                self._count(held.pop(), -1)
+
+        return leave
+
+    def _count(self, client: str, by: int) -> None:
+        self.taken += by
+        self._by[client] += by
+        if not self._by[client]:
+            del self._by[client]
+
+
+class Met:
+    """Counts limits that are met, and tells of each once a minute: a flood of requests is no flood of lines."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = monotonic) -> None:
+        self._metrics, self._clock = metrics, clock
+        self._untold: Counter[tuple[str, str]] = Counter()
+        self._told: dict[tuple[str, str], float] = {}
+
+    def __call__(self, limit: str, who: str, *, public: bool) -> None:
+        """Somebody of a kind has met a limit; whether the public may know of it."""
+        self._metrics.limit(limit, who, public=public)
+        name, now = (limit, who), self._clock()
+        self._untold[name] += 1
+        if name not in self._told or now - self._told[name] >= EVERY:
+            self._told[name] = now
+            told("limit met", level=logging.WARNING, limit=limit, who=who, times=self._untold.pop(name))

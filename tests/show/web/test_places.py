@@ -1,0 +1,456 @@
+"""Places: a crowd of listeners keeps out neither readings, nor health, nor custodians; and leaves nothing."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import httpx
+import pytest
+
+import diurnal as dn
+import services
+from diurnal.errors import InputError
+from diurnal.show.web import descriptors, events
+from diurnal.show.web.metrics import Metrics
+from diurnal.show.web.places import Met, Places
+from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.settings import Limits
+
+NEXT = services.FIRST + 32
+
+SMALL = """
+import json
+from pathlib import Path
+from diurnal.show.web import server
+from diurnal.show.web.settings import Limits, Settings
+folder = Path({folder!r})
+limits = Limits(at_once=5, kept=5, listeners=10, requests=0)
+settings = Settings(store=str(folder / "city.db"), profiles=str(folder / "profiles"),
+                    tokens=folder / "tokens.json", limits=limits)
+server.run(settings, server.Door(port=0), ready=lambda url: print(json.dumps(dict(address=url)), flush=True))
+"""
+
+FEW = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
+from diurnal.show.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def many_files():
+    """As many descriptors as the tests' own ends of connections need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < 1400:
+        pytest.skip("needs 1,400 open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1400), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def heard(port, path, address="203.0.113.1"):
+    """Ask, and keep the connection: the first line of the answer, and both ends of it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {address}\r\n\r\n".encode())
+    line = await asyncio.wait_for(reader.readline(), 60)
+    return line.split()[1].decode() if line else "hung up", reader, writer
+
+
+async def crowd(port, path, addresses):
+    """Many who ask at the same time, from some addresses."""
+    return await asyncio.gather(*(heard(port, path, address) for address in addresses))
+
+
+async def gone(found):
+    for *_, writer in found:
+        writer.close()
+
+
+def served_to_others(process):
+    """Health, a batch of readings and a custodian's question: how they are answered."""
+    body = services.csv_of(services.rows_of(services.panel().between(NEXT, NEXT + 4)))
+    with process.http() as anybody, process.http("ingest") as headend, process.http("custodian") as anna:
+        return [
+            anybody.get("/healthz").status_code,
+            anybody.get("/readyz").status_code,
+            headend.post("/v1/readings", content=body, headers={"Content-Type": "text/csv"}).status_code,
+            anna.get("/v1/custodian/status").status_code,
+        ]
+
+
+def lines_of(process, event):
+    lines = [json.loads(line) for line in process.log.read_text().splitlines()]
+    return [line for line in lines if line["event"] == event]
+
+
+def test_a_thousand_listeners_of_one_address_keep_nobody_out(city, many_files):
+    """Of 1,050 event streams of one address 8 are heard; all else goes on, and few lines say what has happened."""
+    folder, stream = city
+    path = f"/v1/streams/{stream}/events"
+
+    async def all_of_it(process):
+        found = await crowd(process.port, path, ["127.0.0.1"] * 1050)
+        others = await asyncio.to_thread(served_to_others, process)
+        await gone(found)
+        return Counter(status for status, *_ in found), others
+
+    with services.running(folder) as process:
+        statuses, others = asyncio.run(all_of_it(process))
+        assert statuses == {"200": 8, "429": 1042}
+        assert others == [200] * 4
+        with process.http("custodian") as anna:
+            counted = anna.get("/v1/custodian/metrics").text
+        lines = lines_of(process, "limit met")
+        requests = lines_of(process, "request")
+    assert 'diurnal_limits_met_total{limit="listeners of a client"}' in counted
+    assert Counter(line["limit"] for line in lines) == {"listeners of a client": 1, "requests of a client": 1}
+    assert all(line.keys() == {"time", "level", "event", "limit", "who", "times"} for line in lines)
+    assert len(requests) < 100
+
+
+def test_a_thousand_addresses_that_listen_keep_nobody_out(city, many_files):
+    """Of 1,050 addresses as many listen as may, the next are told 503; readings, health, custodians have places."""
+    folder, stream = city
+
+    async def all_of_it(process):
+        addresses = [f"198.51.{n // 250}.{n % 250}" for n in range(1050)]
+        found = await crowd(process.port, f"/v1/streams/{stream}/events", addresses)
+        others = await asyncio.to_thread(served_to_others, process)
+        refused = next((reader for status, reader, _ in found if status == "503"), None)
+        head = await refused.readuntil(b"\r\n\r\n")
+        problem = await refused.readuntil(b"}}")
+        await gone(found)
+        return Counter(status for status, *_ in found), others, head, problem
+
+    with services.running(folder, "--behind-proxy", "127.0.0.1") as process:
+        statuses, others, head, problem = asyncio.run(all_of_it(process))
+        assert statuses == {"200": 1000, "503": 50}
+        assert others == [200] * 4
+        assert b"retry-after: 30" in head.lower()
+        assert json.loads(problem)["error"]["code"] == "busy"
+        (line,) = lines_of(process, "limit met")
+    assert line["limit"] == "listeners"
+
+
+def test_who_says_nothing_gives_way(city, tmp_path):
+    """Of 20 places 100 silent connections take none from who asks; that they gave way is in the log."""
+    script = tmp_path / "small.py"
+    script.write_text(SMALL.format(folder=str(city[0])))
+
+    async def all_of_it(process):
+        silent = [await asyncio.open_connection("127.0.0.1", process.port) for _ in range(100)]
+        others = await asyncio.to_thread(served_to_others, process)
+        ended = await asyncio.gather(*(ends(reader) for reader, _ in silent))
+        await gone(silent)
+        return others, ended
+
+    async def ends(reader):
+        try:
+            return await asyncio.wait_for(reader.read(1), 2) == b""
+        except TimeoutError:
+            return False
+        except ConnectionResetError:
+            return True
+
+    with services.running(city[0], script=script) as process:
+        others, ended = asyncio.run(all_of_it(process))
+        assert others == [200] * 4
+        assert 80 <= ended.count(True) < 100
+        assert [line["limit"] for line in lines_of(process, "limit met")] == ["connections"]
+
+
+def test_who_listens_does_not_give_way(city, tmp_path):
+    """Connections that are being answered stay, however many come and say nothing."""
+    script = tmp_path / "small.py"
+    script.write_text(SMALL.format(folder=str(city[0])))
+
+    async def all_of_it(process):
+        found = await crowd(process.port, f"/v1/streams/{city[1]}/events", ["x"] * 8)
+        silent = [await asyncio.open_connection("127.0.0.1", process.port) for _ in range(60)]
+        others = await asyncio.to_thread(served_to_others, process)
+        heard = [await asyncio.wait_for(reader.readuntil(b"event: reports"), 20) for _, reader, _ in found]
+        await gone(found + silent)
+        return others, heard
+
+    with services.running(city[0], script=script) as process:
+        others, heard = asyncio.run(all_of_it(process))
+    assert others == [200] * 4
+    assert len(heard) == 8
+
+
+@pytest.mark.parametrize("limits", [{"requests": 0.001, "burst": 1}, {"requests": 0, "at_once": 0}])
+def test_the_public_uses_up_nothing_but_its_own(asked, city, limits):
+    """Where the public of an address has no request or place left, health and who has a token there still do."""
+    client = asked(limits=limits)
+    found = [client.get("/v1/streams").status_code for _ in range(3)]
+    assert found[-1] in (429, 503)
+    wrong = {"Authorization": "Bearer dn_wrong"}
+    assert client.get("/v1/custodian/status", headers=wrong).status_code == found[-1]
+    assert client.get("/healthz").status_code == 200
+    for role, where in (("custodian", "/v1/custodian/status"), ("ingest", "/v1/streams")):
+        assert client.get(where, headers=services.bearer(city[0], role)).status_code == 200, role
+
+
+def test_places_are_given_back_once():
+    """A client has so many places, all together so many; given back twice, a place is free once."""
+    places = Places("things", most=3, each=2, hint="Later.", retry=7)
+    leave = places.take("a")
+    places.take("a")
+    refusals = []
+    for client in ("a", "b", "c"):
+        try:
+            places.take(client)
+        except ProblemError as problem:
+            refusals.append((client, problem.status_code, problem.headers["Retry-After"], problem.limit))
+    assert refusals == [("a", 429, "7", "things of a client"), ("c", 503, "7", "things")]
+    leave()
+    leave()
+    assert places.taken == 2
+    places.take("a")
+    with pytest.raises(ProblemError):
+        places.take("a")
+
+
+def test_a_limit_is_told_once_a_minute():
+    """A thousand who meet a limit within a minute are a line; the next minute's line has all that came between."""
+    now, lines = [0.0], []
+
+    class Hears(logging.Handler):
+        def emit(self, record):
+            lines.append((record.getMessage(), record.fields))
+
+    logger, hears, metrics = logging.getLogger("diurnal.web"), Hears(), Metrics()
+    logger.addHandler(hears)
+    try:
+        met = Met(metrics, lambda: now[0])
+        for _ in range(1000):
+            met("listeners", "public", public=True)
+        met("batches", "ingest", public=False)
+        now[0] = 61.0
+        met("listeners", "public", public=True)
+    finally:
+        logger.removeHandler(hears)
+    told = [(fields["limit"], fields["who"], fields["times"]) for _, fields in lines]
+    assert told == [("listeners", "public", 1), ("batches", "ingest", 1), ("listeners", "public", 1000)]
+    assert b'diurnal_limits_met_total{limit="listeners"} 1001.0' in metrics.public_text()
+    assert b"batches" not in metrics.public_text()
+    assert b'diurnal_all_limits_met_total{limit="batches",who="ingest"} 1.0' in metrics.all_text()
+
+
+@pytest.mark.parametrize(("limits", "status"), [({"client_replays": 0}, 429), ({"replays": 0}, 503)])
+def test_replays_have_places_of_their_own(asked, city, limits, status):
+    """Who begins far in the past is refused where no more may replay, with a time to wait; pages are still read."""
+    client = asked(limits={"requests": 0, **limits})
+    where = f"/v1/streams/{city[1]}"
+    refused = client.get(f"{where}/events", params={"after": "0"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (status, "5")
+    assert refused.json()["error"].keys() == {"code", "message", "hint", "request"}
+    assert client.get(f"{where}/reports").status_code == 200
+    assert client.app.state.service.listeners.taken == 0
+
+
+def test_pages_that_one_client_has_made_are_limited(asked, city):
+    """Where a client has as many pages being made as one may, the next is told 429."""
+    client = asked(limits={"requests": 0, "client_pages": 0})
+    refused = client.get(f"/v1/streams/{city[1]}/reports")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too-many")
+
+
+def test_who_has_caught_up_gives_the_place_of_a_replay_back(city):
+    """Eight of one client listen from the beginning, though four may replay at a time: each stays afterwards."""
+
+    async def all_of_it(process):
+        found = []
+        for _ in range(8):
+            found.append(await heard(process.port, f"/v1/streams/{city[1]}/events?after=0"))
+            if found[-1][0] == "200":
+                await asyncio.wait_for(found[-1][1].readuntil(b"event: reports"), 20)
+                await asyncio.sleep(0.1)
+        await gone(found)
+        return [status for status, *_ in found]
+
+    with services.running(city[0]) as process:
+        assert asyncio.run(all_of_it(process)) == ["200"] * 8
+
+
+def test_replays_take_turns_and_live_events_are_read_once(asked, city, monkeypatch):
+    """Ten who replay from different places read one at a time; thirty who hear a new release share one reading."""
+    monkeypatch.setattr(events, "STEPS", 2)
+    client = asked(heartbeat=0.05)
+    service, reading, most, count = client.app.state.service, [], [], []
+    rows = service.reader.rows
+
+    def slow(*about):
+        reading.append(1)
+        count.append(1)
+        most.append(len(reading))
+        time.sleep(0.01)
+        reading.pop()
+        return rows(*about)
+
+    monkeypatch.setattr(service.reader, "rows", slow)
+
+    async def replay(place):
+        caught_up = asyncio.Event()
+        async for words in events.listened(service, city[1], place, caught_up.set):
+            if "still here" in words:
+                break
+        return caught_up.is_set()
+
+    async def replays():
+        last = await events.place_of(service, city[1], None)
+        places = [events.Place(release=1, mark=last.mark, step=24 + 3 * n) for n in range(10)]
+        return await asyncio.gather(*map(replay, places))
+
+    assert client.portal.call(replays) == [True] * 10
+    assert max(most) == 1
+    count.clear()
+
+    async def live():
+        begun = await events.place_of(service, city[1], None)
+
+        async def one():
+            words = ""
+            async for words in events.listened(service, city[1], begun):
+                if "event: reports" in words:
+                    break
+            return words
+
+        listening = [asyncio.create_task(one()) for _ in range(30)]
+        await asyncio.sleep(0.1)
+        await service.write(lambda: service.curator.streams()[0].report(services.panel().between(NEXT, NEXT + 2)))
+        await service.hub.refresh()
+        return await asyncio.gather(*listening)
+
+    assert len(set(client.portal.call(live))) == 1
+    assert len(count) == 1
+
+
+def test_a_replay_that_takes_too_long_is_cut_off_and_goes_on(asked, city, monkeypatch):
+    """Who replays for longer than one may is hung up on, and with the last id hears the rest, every step once."""
+    monkeypatch.setattr(events, "STEPS", 5)
+    client = asked(limits={"requests": 0, "replay": 0.0})
+    found, last = [], "0"
+    for _ in range(7):
+        answer = client.get(f"/v1/streams/{city[1]}/events", params={"after": last})
+        fields = [dict(line.split(": ", 1) for line in part.splitlines()) for part in answer.text.split("\n\n")]
+        (told,) = (each for each in fields if "data" in each)
+        last = told["id"]
+        found += [row["step"] for row in json.loads(told["data"])["rows"]]
+    assert found == list(range(24, 56))
+
+
+def rss(process):
+    """How many megabytes a process has in memory."""
+    status = pathlib.Path(f"/proc/{process.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="needs /proc")
+def test_memory_comes_back_after_a_thousand_replays(city):
+    """A thousand replays of 80 releases, sixteen at a time, leave less than 64 MB behind."""
+    folder, stream = city
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    for step in range(NEXT, NEXT + 80):
+        curator.streams()[0].report(services.panel().between(step, step + 1))
+    curator.close()
+
+    async def one(process, number):
+        path, address = f"/v1/streams/{stream}/events?after=0", f"198.51.100.{number % 16}"
+        status, reader, writer = await heard(process.port, path, address)
+        if status == "200":
+            await asyncio.wait_for(reader.readuntil(b"id: 81-"), 60)
+        writer.close()
+        return status
+
+    async def some(process, count):
+        found = []
+        for first in range(0, count, 16):
+            found += await asyncio.gather(*(one(process, number) for number in range(first, first + 16)))
+        return Counter(found)
+
+    with services.running(folder, "--behind-proxy", "127.0.0.1", "--rate", 0) as process:
+        asyncio.run(some(process, 48))
+        before = rss(process)
+        found = asyncio.run(some(process, 1008))
+        assert found["200"] > 900, found
+        assert rss(process) - before < 64
+
+
+def begun(city, tmp_path, soft, hard):
+    script = tmp_path / "few.py"
+    script.write_text(FEW.format(soft=soft, hard=hard))
+    return services.running(city[0], script=script)
+
+
+def test_descriptors_are_asked_for(city, tmp_path):
+    """With few descriptors, of which there may be more, the service asks for as many as its limits need."""
+    with begun(city, tmp_path, 256, 4096) as process:
+        limits = pathlib.Path(f"/proc/{process.process.pid}/limits").read_text()
+        (line,) = (each for each in limits.splitlines() if each.startswith("Max open files"))
+        assert int(line.split()[3]) == Limits().connections + descriptors.SPARE
+        assert "too few" not in process.log.read_text()
+
+
+def test_with_few_descriptors_fewer_may_listen(city, tmp_path):
+    """Where there may be no more than 1,024, as under systemd, fewer may listen, and a line says so."""
+    with begun(city, tmp_path, 1024, 1024) as process:
+        (line,) = lines_of(process, "too few open files: fewer may listen")
+        assert (line["listeners"], line["wanted"]) == (1024 - descriptors.SPARE - 564, 1000)
+
+
+def test_with_too_few_descriptors_it_does_not_begin(city, tmp_path):
+    """Where nobody could listen, the service says what it needs, and ends with code 1."""
+    script = tmp_path / "few.py"
+    script.write_text(FEW.format(soft=400, hard=400))
+    words = ["serve", "--store", str(city[0] / "city.db"), "--profiles", str(city[0] / "profiles"), "--port", "0"]
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "open files" in done.stderr
+    assert "LimitNOFILE" in done.stderr
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with pytest.raises(InputError):
+        descriptors.fitted(Limits(at_once=10**9, listeners=1))
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= soft
+
+
+def test_a_full_disk_is_not_ready(city, tmp_path):
+    """On a file system without room /readyz says 503 and /healthz 200; with room again it is ready."""
+    small = tmp_path / "small"
+    small.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(small)], capture_output=True)
+    if made.returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        folder = small / "city"
+        shutil.copytree(city[0], folder)
+        with services.running(folder) as process:
+            with (small / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                for _ in range(12 << 8):
+                    filler.write(bytes(4096))
+            full = answered(process, 503)
+            assert (full.json()["error"]["code"], full.headers["retry-after"]) == ("full", "30")
+            assert httpx.get(f"{process.url}/healthz").status_code == 200
+            (small / "filler").unlink()
+            assert answered(process, 200).json() == {"status": "ok"}
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
+
+
+def answered(process, status):
+    """The first answer of /readyz with a status, within a few seconds; else the last."""
+    for _ in range(50):
+        found = httpx.get(f"{process.url}/readyz")
+        if found.status_code == status:
+            break
+        time.sleep(0.1)
+    return found
