@@ -133,7 +133,7 @@ def _run(audit: Audit, about: Sequence[str]) -> Iterator[Block]:
             *about,
             f"By diurnal {__version__}, as it is installed where the audit ran.",
             f"Transcripts: {audit.transcripts:,}, each of {_counted(CYCLES, 'cycle')}, made by the shipped curator "
-            "with noise of the system's entropy. Some are of a curator on a store in a file that was restarted "
+            "with noise from the system's generator. Some are of a curator on a store in a file that was restarted "
             "several times, once in the middle of a cycle, was given late and corrected readings, and was asked "
             "again for everything.",
             f"Canaries: {_counted(len(canaries), 'household')}, made up to be as hard to hide as can be, each "
@@ -159,9 +159,9 @@ def _bounds(audit: Audit) -> Iterator[Block]:
     yield Text(
         text="Worst in closed form: the farthest apart of the pairs that were tried. Measured: from how often "
         "something was seen in the transcripts of either data set, epsilon is at least this; all such bounds "
-        f"together are right with {SURE} confidence. A measured 0 means that nobody could tell the data sets apart "
-        "with that many transcripts. It does not mean that nothing is given away: with more of them (a deep audit) "
-        "the bound comes nearer to the truth from below."
+        f"together are right with {SURE} confidence. A measured 0 means that none of the tests tried could tell "
+        "the data sets apart with that many transcripts. It does not mean that nothing is given away: with more of "
+        "them (a deep audit) the bound comes nearer to the truth from below."
     )
     yield from _other_history(audit)
 

@@ -112,7 +112,7 @@ def compare(
         open_data: *Public* readings of other households; needed with a panel.
         history: The cycles before the panel.
         draws: How many releases are drawn of each.
-        seed: For the draws of rivals. Ours and OpenDP draw from the system's entropy.
+        seed: For the draws of rivals. Ours and OpenDP draw without a seed.
         baselines: Which; all of `rivals`, with the settings that suit the task, unless given.
         more: delta, domain, profile_range and level, as in `task_of`.
 

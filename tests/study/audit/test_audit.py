@@ -14,7 +14,7 @@ from diurnal.planning.reference import Reference
 from diurnal.study.audit.audit import Effort, audit
 from diurnal.study.audit.running import running
 
-LITTLE, LEAST = Effort(copies=60, eventful=45), Effort(copies=24, eventful=12)
+LITTLE, LEAST = Effort(copies=60, eventful=45, drawn=6000), Effort(copies=24, eventful=12, drawn=6000)
 
 
 def honest(rng):
@@ -175,5 +175,5 @@ def test_a_restored_store_is_no_reason_to_doubt_its_plans(tmp_path):
     panel, curator = support.town(), Curator.open(tmp_path / "a.db", support.ROOMY)
     curator.start(support.plan_for(panel), panel.first(4), acknowledge="untested").report(panel.between(16, 20))
     curator.backup(tmp_path / "b.db")
-    restored = Curator.open(tmp_path / "b.db", fence=curator.head)
+    restored = Curator.open(tmp_path / "b.db", fence=curator.status().head)
     assert all(fact.held for fact in running(restored, restored.streams()[0]))

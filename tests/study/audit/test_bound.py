@@ -37,6 +37,19 @@ def test_a_bound_is_seldom_above_the_truth(p, epsilon):
     assert above <= 0.05 * repeats
 
 
+@pytest.mark.parametrize("shift", [5, 10, 20])
+def test_a_bound_for_what_was_chosen_is_seldom_above_the_truth(shift):
+    """Chosen on some transcripts and counted in others, a bound at 20 % is above the truth in at most 20 %."""
+    rng, repeats, above = np.random.default_rng(4), 150, 0
+    for _ in range(repeats):
+        noise = np.subtract(*rng.geometric(1 - math.exp(-1 / 10), size=(2, 2, 200)))
+        ratios = [(abs(x - shift) - abs(x)) / 10 for x in (noise[0], noise[1] + shift)]
+        event = best_event(*(each[::8] for each in ratios), alpha=0.2, delta=0.0, trials=175)
+        counts = event.counts(*(np.delete(each, np.s_[::8]) for each in ratios))
+        above += counts.epsilon(alpha=0.2) > shift / 10
+    assert above <= 0.2 * repeats
+
+
 def test_a_delta_takes_its_part_of_what_is_seen():
     """What is seen with a probability of at most delta, and never in the neighbour, bounds no epsilon."""
     seen = Counts(hits=30, trials=1000, other_hits=0, other_trials=1000)

@@ -5,17 +5,18 @@ in them depends on how many there are.
 """
 
 import itertools
+from copy import copy
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Plan
+from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Panel, Plan, Weighted
 from diurnal.curator import guard, layers, publishing, records, schema, spending, starting, stream, taking, usage
 from diurnal.curator.stream import Stream
 from diurnal.promise import noise
 from diurnal.promise.body import Body as BodyClass
-from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms import BasisMechanism, Blocks, Mechanism
 from diurnal.readings import kernels
 from diurnal.study.audit.audit import Effort, audit
 
@@ -43,6 +44,25 @@ def plan(level="pattern", mechanism="laplace", **more):
 PATTERN = plan()
 STRONG = plan("strong")
 BASIS = plan(mechanism="basis", basis=Basis(size=2), body=Ellipsoid(radius=500, reference=[300] * SLOTS))
+BLOCKS = plan(
+    "strong",
+    mechanism="basis",
+    basis=Basis(size=2),
+    body=Ellipsoid(radius=500, reference=[300] * SLOTS),
+    cycle_mechanism="blocks",
+    cycle_basis=Basis(size=2),
+    variation_bound=Ellipsoid(radius=400),
+)
+CYCLES = plan(
+    "strong",
+    mechanism="basis",
+    basis=Basis(size=2),
+    body=Ellipsoid(radius=500, reference=[300] * SLOTS),
+    cycle_mechanism="basis",
+    cycle_basis=Basis(size=2),
+    variation_bound=200,
+)
+HEAVY = plan("strong", query=Weighted([1, 3] * 3))
 NET = plan(domain=(-500, 500), body=Body(low=-300, high=300), default_reading=0)
 ONE = plan("strong", history=1)
 
@@ -72,6 +92,42 @@ def half_the_scale(monkeypatch):
         return lambda size, scale: real(size, scale * factor)
 
     every_noise(monkeypatch, halved)
+
+
+def times_as_wide(factor):
+    """Every sampler's noise so many times as wide as it should be."""
+
+    def mutate(monkeypatch):
+        def change(name, real):
+            by = factor if name in ("laplace", "gaussian") else 1 / factor
+            return lambda size, scale: real(size, scale * by)
+
+        every_noise(monkeypatch, change)
+
+    return mutate
+
+
+def blocks_at_another_rate(monkeypatch):
+    real = Blocks.noise
+
+    def noise_of(self):
+        faster = copy(self)
+        faster.rate = self.rate * Fraction(106, 100)
+        return real(faster)
+
+    monkeypatch.setattr(Blocks, "noise", noise_of)
+
+
+def known_by_another_slot(monkeypatch):
+    """A slot with a reading has a profile if any slot of the household has enough."""
+    real = kernels.profiles
+
+    def profiles(readings, present, *, slots, min_readings, **more):
+        value, some = real(readings, present, slots=slots, min_readings=1, **more)
+        known = some & real(readings, present, slots=slots, min_readings=min_readings, **more)[1].any(axis=0)
+        return np.where(known, value, 0), known
+
+    monkeypatch.setattr(kernels, "profiles", profiles)
 
 
 def with_true_profiles(monkeypatch):
@@ -406,6 +462,99 @@ def any_history_will_do(monkeypatch):
     monkeypatch.setattr(starting, "learned", learned)
 
 
+def one_reading_less_will_do(monkeypatch):
+    """In the plan itself, where the auditor could read it too."""
+    real = Plan.k_min.fget
+    monkeypatch.setattr(Plan, "k_min", property(lambda self: max(1, real(self) - 1)))
+
+
+def closed_steps_open_again(monkeypatch):
+    """A step that waits for the others of its cycle takes what is late."""
+    real = taking.Taker._hold
+
+    def hold(self, panel, steps, *, close):
+        held = self._store.held(self._record.number, panel.steps)
+        self._store.hold(self._record.number, {step: records.replace(x, closed=False) for step, x in held.items()})
+        return real(self, panel, steps, close=close)
+
+    monkeypatch.setattr(taking.Taker, "_hold", hold)
+
+
+def shared_by_two_groups(monkeypatch):
+    """Every second group has the noise of the one before it."""
+    real = publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        drawn = real(self, cycle)
+        names = sorted(drawn)
+        return {name: drawn[names[place - place % 2]] for place, name in enumerate(names)}
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def shared_by_plans(monkeypatch):
+    """A cycle has one noise in a store, whichever plan reports it."""
+    kept, real = {}, publishing.Publisher._noise
+
+    def cycle_noise(self, cycle):
+        return kept.setdefault((self._store.fact("id"), cycle), real(self, cycle))
+
+    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+
+
+def profiles_share_noise(monkeypatch):
+    """Plans over the same households draw the noise of their profiles once."""
+    kept, real = {}, starting.with_profile
+
+    def with_profile(record, history):
+        # Of one group alone: in a life every group has its own.
+        if len(record.groups) > 1:
+            return real(record, history)
+        drawn = noise.laplace
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(noise, "laplace", lambda *given: kept.setdefault(record.households, drawn(*given)))
+            return real(record, history)
+
+    monkeypatch.setattr(starting, "with_profile", with_profile)
+
+
+def missing_at_the_top(monkeypatch):
+    """Of what is reported, a reading at the domain's upper end counts as missing."""
+    real = Panel.within
+    monkeypatch.setattr(starting, "in_domain", lambda plan, history: real(history, *plan.domain)[0])
+    monkeypatch.setattr(Panel, "within", lambda self, low, high: real(self, low, high - 1))
+
+
+def weight_forgotten(monkeypatch):
+    """Noisy profiles are drawn as if every household had weight 1."""
+    real = Plan.pattern_layer
+
+    def with_profile(record, history, drawn=starting.with_profile):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Plan, "pattern_layer", lambda self, weight=1, *more: real(self, 1, *more))
+            return drawn(record, history)
+
+    monkeypatch.setattr(starting, "with_profile", with_profile)
+
+
+def ball_as_wide_as_a_corner(monkeypatch):
+    """Two vectors of a ball are as far apart as two of its axes."""
+    monkeypatch.setattr(
+        BasisMechanism, "_diameter_square", lambda self, l2_square: 2 * self._radius(self.body) ** 2
+    )
+
+
+def blocks_cut_one_by_one(monkeypatch):
+    """A block's sum is cut to the whole radius, whatever blocks before it have used."""
+
+    def contribute(self, vectors):
+        sums = vectors.reshape(self._number, self._length, -1).sum(axis=1)
+        room = int(self._ball**0.5)
+        return np.clip(sums, -room, room)
+
+    monkeypatch.setattr(Blocks, "contribute", contribute)
+
+
 def switched_off(module, name):
     return lambda monkeypatch: monkeypatch.setattr(module, name, lambda *given: None)
 
@@ -427,6 +576,22 @@ MUTANTS = {
     "half the scale": (half_the_scale, PATTERN, "as wide as its law"),
     "half the scale, strong": (half_the_scale, STRONG, "as wide as its law"),
     "half the scale, basis": (half_the_scale, BASIS, "as wide as its law"),
+    "a twentieth too narrow, basis": (times_as_wide(Fraction(95, 100)), BASIS, "follows its law"),
+    "a twentieth too wide, basis": (times_as_wide(Fraction(105, 100)), BASIS, "follows its law"),
+    "a twentieth too narrow, few slots": (times_as_wide(Fraction(95, 100)), PATTERN, "follows its law"),
+    "blocks drawn at another rate": (blocks_at_another_rate, BLOCKS, "follows its law"),
+    "noise again in every second cycle, blocks": (again_in_every_second_cycle, BLOCKS, "comes twice"),
+    "a slot known by another": (known_by_another_slot, PATTERN, "without noise"),
+    "a slot known by another, strong": (known_by_another_slot, STRONG, "without noise"),
+    "one reading less will do": (one_reading_less_will_do, PATTERN, "without noise"),
+    "closed steps open again": (closed_steps_open_again, CYCLES, "without noise"),
+    "noise shared by two groups, blocks": (shared_by_two_groups, BLOCKS, "comes twice"),
+    "noise shared by plans": (shared_by_plans, STRONG, "noise of their own"),
+    "profiles share noise": (profiles_share_noise, PATTERN, "noise of their own"),
+    "missing at the top": (missing_at_the_top, PATTERN, "variations tell nothing"),
+    "weight forgotten": (weight_forgotten, HEAVY, "follows its law"),
+    "a ball as wide as a corner": (ball_as_wide_as_a_corner, BASIS, "In closed form"),
+    "blocks cut one by one": (blocks_cut_one_by_one, BLOCKS, "In closed form"),
     "profile not clipped": (profile_not_clipped, PATTERN, "In closed form"),
     "means rounded half to even": (other_mean(np.rint), PATTERN, "variations tell nothing"),
     "means truncated": (other_mean(np.trunc), NET, "variations tell nothing"),
@@ -476,7 +641,7 @@ def test_the_audit_catches_a_broken_curator(name, monkeypatch):
     assert any(why in said for said in result.breaches), result.breaches
 
 
-@pytest.mark.parametrize("subject", [PATTERN, STRONG, BASIS, NET, ONE])
+@pytest.mark.parametrize("subject", [PATTERN, STRONG, BASIS, BLOCKS, CYCLES, HEAVY, NET, ONE])
 def test_the_real_curator_passes(subject):
     """The curator that the mutants are made of passes, with each of their plans."""
     result = audit(subject, effort=EFFORT)

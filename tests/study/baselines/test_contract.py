@@ -46,7 +46,7 @@ def test_formulas_agree_with_draws(task, rng, rival):
     errors = np.std(squares, axis=0) / np.sqrt(len(squares))
     for length, found, error in zip(lengths, np.mean(squares, axis=0), errors, strict=True):
         expected = rival.mean_square_error(task, length)
-        # Those that draw from the system's entropy have no seed that passes, so they get more room. Integers are
+        # Those that draw without a seed have none that passes, so they get more room. Integers are
         # rounded where coefficients become slots.
         room = 6 * error if isinstance(rival, SLOW) else 4 * error
         assert abs(found - expected) < room + 0.001 * expected + 1e-12

@@ -20,7 +20,7 @@ from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
-from diurnal.readings.data import Floats
+from diurnal.promise.mechanisms import Mechanism
 from diurnal.readings.progress import Progress
 from diurnal.study.audit import measured
 from diurnal.study.audit.bare import says_what_is_so
@@ -28,7 +28,7 @@ from diurnal.study.audit.canary import Canary, canaries, to_audit
 from diurnal.study.audit.exact import Exact, worst_cases
 from diurnal.study.audit.expectation import layers, noise
 from diurnal.study.audit.facts import Fact, facts
-from diurnal.study.audit.fit import follows, never_twice
+from diurnal.study.audit.fit import Draws, follows, never_twice
 from diurnal.study.audit.life import Life, Transcripts, live
 from diurnal.study.audit.measured import ALPHA, WHAT, Bound, Pair
 from diurnal.study.audit.refusals import refusals
@@ -50,6 +50,8 @@ class Effort:
     """Transcripts of each of the worst canaries, in each of its data sets."""
     eventful: int
     """Transcripts of every canary in a life with restarts and late readings, at least."""
+    drawn: int = 27_000
+    """Numbers of noise of each layer, at least: enough to see that it is a twentieth too narrow, or too wide."""
 
 
 QUICK = Effort(copies=200, eventful=60)
@@ -178,7 +180,8 @@ def audit(plan: Plan, *, deep: bool = False, effort: Effort | None = None, seed:
         held.append(says_what_is_so(tried, cycles=CYCLES))
         held += refusals(tried.with_(minimum_group=plan.minimum_group, query=plan.query, groups=None))
         held += [measured.width(tried, *each, CYCLES) for each in zip(main, many, strict=True)]
-        held += _noise(tried, [*zip(every, life.transcripts, strict=True), *zip(main, many, strict=True)], rng)
+        seen = [*zip(every, life.transcripts, strict=True), *zip(main, many, strict=True)]
+        held += _noise(tried, seen, chosen.drawn, rng)
         alone = [measured.inside(tried, *each, CYCLES) for each in zip(main, many, strict=True)]
     return Audit(
         plan=plan,
@@ -202,21 +205,23 @@ def _many(plan: Plan, main: list[Canary], copies: int, bar: Progress) -> Iterato
         yield sides[0], sides[1]
 
 
-def _noise(plan: Plan, seen: list[tuple[Canary, Pair]], rng: np.random.Generator) -> list[Fact]:
+def _noise(plan: Plan, seen: list[tuple[Canary, Pair]], drawn: int, rng: np.random.Generator) -> list[Fact]:
     """Whether all the noise of all lives follows its law, and none of it comes twice."""
-    drawn: tuple[list[Floats], list[Floats]] = [], []
-    for canary, pair in seen:
-        for side, each in enumerate(pair):
-            for pool, vectors in zip(drawn, noise(plan, canary, each, side), strict=True):
-                pool.extend([] if vectors is None else [vectors])
-    both = layers(plan)
-    found, pools = [], []
-    for layer, pool, what in zip((both.pattern, both.cycle), drawn, (WHAT["pattern"], WHAT["cycle"]), strict=True):
-        if layer is not None and pool:
-            vectors = np.concatenate(pool)
-            found.append(follows(layer, vectors, what, rng))
-            pools.append(vectors / layer.multiplier)
-    return [*found, never_twice(pools)] if found else []
+    draws = [noise(plan, canary, each, side) for canary, pair in seen for side, each in enumerate(pair)]
+    both, found, pools = layers(plan), list[Fact](), list[tuple[Mechanism, Draws]]()
+    for layer, pool, what in (
+        (both.pattern, [each[0] for each in draws], WHAT["pattern"]),
+        (both.cycle, [each[1] for each in draws], WHAT["cycle"]),
+    ):
+        if layer is None:
+            continue
+        there = [each for each in pool if each is not None]
+        together = Draws(rows=np.concatenate([each.rows for each in there]), grain=there[0].grain)
+        missing = math.ceil(drawn / layer.dimension) - len(together.rows)
+        more = np.array([layer.noise() for _ in range(missing)], dtype=np.float64)
+        found.append(follows(layer, together, more, what, rng))
+        pools.append((layer, together))
+    return [*found, never_twice(pools, rng)]
 
 
 def _together(parts: list[Transcripts]) -> Transcripts:

@@ -15,6 +15,7 @@ import numpy as np
 
 from diurnal.planning.free import FEWEST
 from diurnal.planning.plan import Plan
+from diurnal.planning.planner import bounded
 from diurnal.promise.query import CountingQuery, Query, Weighted
 from diurnal.readings.data import Integers, Marks
 
@@ -56,10 +57,10 @@ def to_audit(plan: Plan) -> Plan:
 
     Groups have noise of their own, so one life of a curator has as many transcripts as there are groups. A group
     may be of two, a very long history is cut, and what is only done to noisy values is left out: a share of them
-    says no more than all.
+    says no more than all. It has the bound that a start would give it.
     """
     history = min(plan.history, max(FEWEST if plan.free is not None else 3, MOST_STEPS // plan.grid.slots))
-    return plan.with_(
+    tried = plan.with_(
         query=_for_two(plan.query),
         groups=PARTITION,
         roster=None,
@@ -71,6 +72,15 @@ def to_audit(plan: Plan) -> Plan:
         grace=0,
         shrink=False,
     )
+    return bounded(tried)
+
+
+def enough(plan: Plan) -> int:
+    """How many readings a slot needs to have a profile: half of the history's, unless the plan says a number.
+
+    The plan works out the same (`k_min`). What it is audited by must not change with it.
+    """
+    return max(1, -(-plan.history // 2) if plan.min_readings is None else plan.min_readings)
 
 
 def weights(plan: Plan) -> tuple[int, int]:
@@ -137,26 +147,31 @@ def _patterns(plan: Plan, cycles: int) -> Iterator[Canary]:
     yield replace(ends, name="gaps, and leaves", present=_gaps(plan, rows), main=False)
     if slots > 1:
         odd = np.arange(slots) % 2 == 1
+        # It comes late, when the cycle is half over and its first slot is closed.
+        late = everywhere.copy()
+        late[-1, 0] = False
         yield Canary(
             name="every other slot",
             change="pattern",
             ours=np.where(odd, top, low) + moves,
             theirs=np.where(odd, low, top) + moves,
-            present=everywhere,
+            present=late,
         )
 
 
 def _gaps(plan: Plan, rows: int) -> Marks:
-    """A slot without a history, one with too little, a gap in each reported cycle, gone half through the last."""
+    """Slots without a history, with one reading too few and with just enough; gaps in cycles, gone in the last."""
     slots, present = plan.grid.slots, np.ones((rows, plan.grid.slots), dtype=bool)
     if slots > 1:
         present[: plan.history, 0] = False
         present[plan.history :, slots // 2] = False
     if slots > 2:
-        present[plan.k_min - 1 : plan.history, 1] = False
+        present[enough(plan) - 1 : plan.history, 1] = False
     # Of an even number of readings that take turns the mean lies in the middle between two whole numbers.
-    if slots > 3 and plan.history % 2 and plan.history > plan.k_min:
+    if slots > 3 and plan.history % 2 and plan.history > enough(plan):
         present[0, 3] = False
+    if slots > 4:
+        present[enough(plan) : plan.history, 4] = False
     present[-1, slots // 2 :] = False
     return present
 

@@ -3,6 +3,7 @@
 What a household adds to the totals is asked of the same kernels and mechanisms that the curator uses; how far a
 move of the totals puts the laws of two transcripts apart follows from the law of the noise (`laws`). Households of
 every awkward kind, and many at random, are held against each other; the worst pair is compared with the promise.
+Where reports themselves are held against what households add, kernels are not asked, but done without (`own`).
 
 - A change of the periodic component moves the pattern's totals and *nothing else*: variations are the same, bit for
   bit, in every cycle. So its loss is the same on every horizon.
@@ -30,7 +31,7 @@ from diurnal.readings import kernels
 from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
 from diurnal.study.audit import laws
-from diurnal.study.audit.canary import Change
+from diurnal.study.audit.canary import Change, enough
 
 SLACK = 1e-9
 """What floats may add to a loss that is exact."""
@@ -76,33 +77,28 @@ class Contribution:
     """Whether a reading of a cycle is clipped, missing or without a profile: by cycle and household."""
 
 
-def contribution(plan: Plan, readings: Integers, present: Marks, *, weight: int) -> Contribution:
-    """What households add, by the curator's own kernels and the plan's own mechanisms.
+def contribution(plan: Plan, readings: Integers, present: Marks, *, weight: int, own: bool = False) -> Contribution:
+    """What households add, by the plan's own mechanisms.
 
     Args:
         plan: The plan.
         readings: By step, from the history's first, and household.
         present: Where there is a reading.
         weight: What each weighs.
+        own: Whether profiles, variations and counts are worked out here, and not asked of the curator's kernels.
     """
     slots, begin = plan.grid.slots, plan.history * plan.grid.slots
     if plan.level == "cycle":
-        cycles = _counts(plan, readings, present)
+        cycles = (_own_counts if own else _counts)(plan, readings, present)
         return Contribution(pattern=None, cycles=cycles, clipped=np.zeros((len(cycles), readings.shape[1]), bool))
-    profile, known = kernels.profiles(
-        readings[:begin],
-        present[:begin],
-        slots=slots,
-        min_readings=plan.k_min,
-        statistic=plan.statistic,
-    )
+    profile, known = (_own_profiles if own else _profiles)(plan, readings[:begin], present[:begin])
     pattern, cycle = plan.pattern_layer(abs(weight)), plan.cycle_layer(abs(weight))
     assert pattern is not None
     stand_in = np.where(known, profile, plan.default_reading)
     later = readings[begin:].reshape(-1, slots, readings.shape[1])
     used = present[begin:].reshape(later.shape) & known
     bound = plan.clip if isinstance(cycle, SlotMechanism) else None
-    moves = _moves(later, used, profile, known, bound)
+    moves = (_own_moves if own else _moves)(later, used, profile, known, bound)
     if cycle is not None and not isinstance(cycle, SlotMechanism):
         moves = np.stack([cycle.contribute(each) for each in moves])
     untouched = used if plan.clip is None else used & (np.abs(later - profile) <= plan.clip)
@@ -214,7 +210,7 @@ def _histories(plan: Plan, tries: int, cycles: int, rng: Random) -> tuple[Intege
     other = readings.copy()
     other[:slots] = rng.integers(low, high, size=(slots, tries), endpoint=True)
     readings[:slots, kind == 2], other[:slots, kind == 2] = low, high
-    present[plan.k_min * slots : plan.history * slots, kind == 2] = False
+    present[enough(plan) * slots : plan.history * slots, kind == 2] = False
     return readings, other, present
 
 
@@ -278,6 +274,38 @@ def _vectors(plan: Plan, layer: Mechanism, tries: int, rng: Random) -> Integers:
     inside = rng.integers(low, high, size=(tries - tries // 2, slots), endpoint=True)
     vectors: Integers = np.concatenate([corners, inside]).T.astype(np.int64)
     return vectors
+
+
+def _profiles(plan: Plan, history: Integers, present: Marks) -> tuple[Integers, Marks]:
+    """Each household's profile and where it is known, by the curator's kernel."""
+    rules: dict[str, Any] = {"min_readings": plan.k_min, "statistic": plan.statistic}
+    return kernels.profiles(history, present, slots=plan.grid.slots, **rules)
+
+
+def _own_profiles(plan: Plan, history: Integers, present: Marks) -> tuple[Integers, Marks]:
+    """The same, slot by slot and household by household, in plain Python."""
+    slots, homes = plan.grid.slots, history.shape[1]
+    profile, known = np.zeros((slots, homes), dtype=np.int64), np.zeros((slots, homes), dtype=bool)
+    for slot, home in np.ndindex(slots, homes):
+        there = [int(value) for value in history[slot::slots, home][present[slot::slots, home]]]
+        if len(there) >= enough(plan):
+            known[slot, home] = True
+            profile[slot, home] = min(there) if plan.statistic == "base-load" else sum(there) // len(there)
+    return profile, known
+
+
+def _own_moves(later: Integers, used: Marks, profile: Integers, known: Marks, bound: int | None) -> Integers:
+    """What readings that count are off their profiles, cut to the bound."""
+    reach = np.iinfo(np.int64).max if bound is None else bound
+    return np.where(used & known, np.clip(later - profile, -reach, reach), 0)
+
+
+def _own_counts(plan: Plan, readings: Integers, present: Marks) -> Integers:
+    """Which cells readings that are there lie in."""
+    query = plan.query
+    assert isinstance(query, CountingQuery)
+    inside = [(query.cells(readings) == cell) & present for cell in range(len(query.series))]
+    return np.stack(inside, axis=1).reshape(-1, plan.grid.slots * len(inside), readings.shape[1]).astype(np.int64)
 
 
 def _moves(later: Integers, used: Marks, profile: Integers, known: Marks, bound: int | None) -> Integers:

@@ -1,8 +1,9 @@
 """Expectation: what transcripts of a canary would be without noise, and so what their noise was.
 
-The auditor knows all readings, and asks the curator's own kernels and mechanisms what each household adds
-(`exact.contribution`). A report less that, and less the noisy profile as the store keeps it, is a draw of one
-layer's noise, which can be held against its law.
+The auditor knows all readings, works out profiles and variations by itself, and asks the plan's mechanisms what
+each household adds (`exact.contribution`): so a mistake in the curator's kernels is not made twice. A report less
+that, and less the noisy profile as the store keeps it, is a draw of one layer's noise, to be held against its law.
+Where a layer releases coefficients, or blocks, its values of slots are turned back into these.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.readings.data import Floats, Integers
 from diurnal.study.audit.canary import Canary, companion, weights
 from diurnal.study.audit.exact import contribution
+from diurnal.study.audit.fit import Draws
 from diurnal.study.audit.life import Transcripts, Values
 
 
@@ -59,7 +61,7 @@ def expected(plan: Plan, canary: Canary, side: int) -> Expected:
     other = companion(plan, len(canary.ours) - plan.history)
     homes = ((canary.sides[side], canary.present, heavy), (other, np.ones(other.shape, dtype=bool), light))
     parts = [
-        contribution(plan, readings.reshape(-1, 1), present.reshape(-1, 1), weight=weight)
+        contribution(plan, readings.reshape(-1, 1), present.reshape(-1, 1), weight=weight, own=True)
         for readings, present, weight in homes
     ]
     patterns = [each.pattern[:, 0] for each in parts if each.pattern is not None]
@@ -77,19 +79,41 @@ def by_cycle(plan: Plan, seen: Transcripts) -> Values:
     return rows.reshape(len(rows), -1, size)
 
 
-def noise(plan: Plan, canary: Canary, seen: Transcripts, side: int) -> tuple[Floats | None, Floats | None]:
-    """The pattern's noise and the cycles', a row a draw, in units of 1/multiplier; None where slots hide it."""
+def noise(plan: Plan, canary: Canary, seen: Transcripts, side: int) -> tuple[Draws | None, Draws | None]:
+    """The pattern's noise and the cycles'; None where there is no such layer."""
     both, about = layers(plan), expected(plan, canary, side)
     pattern = cycle = None
-    if isinstance(both.pattern, SlotMechanism):
+    if both.pattern is not None and about.pattern is not None:
         assert seen.hidden is not None
-        pattern = ((seen.hidden - about.pattern) * both.pattern.multiplier).astype(np.float64)
-    if isinstance(both.cycle, SlotMechanism):
+        # Around a free reference nobody knows the totals beforehand: all copies have the same.
+        said = slots_of(both.pattern, about.pattern) if plan.free is None else seen.hidden.mean(axis=0)
+        pattern = _drawn(both.pattern, seen.hidden, said)
+    if both.cycle is not None:
         rows = by_cycle(plan, seen)
         alone = rows if seen.hidden is None else rows - seen.hidden[:, None]
-        drawn = ((alone - about.cycles) * both.cycle.multiplier).astype(np.float64)
-        cycle = drawn.reshape(-1, drawn.shape[2])
+        said = np.concatenate([slots_of(both.cycle, totals) for totals in about.cycles])
+        cycle = _drawn(both.cycle, alone.reshape(len(alone), -1), said)
     return pattern, cycle
+
+
+def _drawn(layer: Mechanism, values: Values, said: Values) -> Draws:
+    """The noise behind values of slots, of one or several releases a row, that would be so without."""
+    if isinstance(layer, SlotMechanism):
+        exact: Floats = ((values - said) * layer.multiplier).astype(np.float64)
+        return Draws(rows=exact.reshape(-1, layer.dimension))
+    # Values are rounded where they are put together from coefficients: what is left need not be exact.
+    off, says = (values.astype(np.float64) - said.astype(np.float64)) * layer.multiplier, _says(layer)
+    back = np.linalg.pinv(says)
+    return Draws(rows=off.reshape(-1, len(says)) @ back.T, grain=float(np.abs(back).sum(axis=1).max()))
+
+
+def _says(layer: Mechanism) -> Floats:
+    """What a unit of each released number adds to the slots, a column each: it is the same for every release."""
+    size = 1 << 40
+    nothing = np.array(layer.to_slots([0] * layer.dimension), dtype=object)
+    units = (size * np.eye(layer.dimension, dtype=np.int64)).tolist()
+    said: Floats = np.array([(layer.to_slots(unit) - nothing) / size for unit in units]).T.astype(np.float64)
+    return said
 
 
 def slots_of(layer: Mechanism, totals: Integers) -> Values:

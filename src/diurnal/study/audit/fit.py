@@ -2,13 +2,15 @@
 
 A lower bound for epsilon looks at one pair of data sets in one way. Noise that is always even, or bare now and
 then, or repeated in every second cycle, may hide from it. Here all draws of a curator's lives are held against the
-law itself: what is left when they are divided, how their sizes are spread, and that none comes again.
+law itself: what is left when they are divided, how their sizes are spread, how large they are in the mean, and that
+none comes again. Where there are too few of them to see a twentieth, the mechanism is asked for more.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,48 +25,76 @@ SURE = 6.0
 """By how many standard deviations a count may be off."""
 SPREAD = 3.0
 """By how many units of 1/sqrt(n) two distributions may be apart: by chance less than once in ten million times."""
+MEAN = 5.0
+"""By how many standard deviations a mean size may be off: by chance less than once in a million times."""
 REFERENCE = 20_000
 """How many draws of the law itself draws are held against."""
 WIDE = 50
-"""From which size on noise is fine enough for a continuous law to stand for it."""
+"""From which size on, in grains, noise is fine enough for a continuous law to stand for it."""
+BIN = 2
+"""So many grains count as the same where draws are not known exactly."""
+AGAIN = 0.05
+"""What share of draws must come twice to be seen, where there are so few possible ones that some do by chance."""
+LAGS = 12
+"""How far apart draws are held against each other then: those of a group stand together, cycle by cycle."""
 
 
-def follows(layer: Mechanism, drawn: Floats, what: str, rng: np.random.Generator) -> Fact:
-    """Whether draws of a mechanism that adds noise slot by slot follow its law.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draws:
+    """Draws of a mechanism's noise."""
+
+    rows: Floats
+    """A row a draw, in units of 1/multiplier."""
+    grain: float = 1.0
+    """How finely they are known: 1 if exactly, more where they are worked out from values that were rounded."""
+
+
+def follows(layer: Mechanism, seen: Draws, made: Floats, what: str, rng: np.random.Generator) -> Fact:
+    """Whether draws of a mechanism follow its law.
 
     Args:
         layer: The mechanism.
-        drawn: A row a draw, in units of 1/multiplier.
+        seen: Its draws in a curator's lives.
+        made: More of its draws, a row each, asked of it for this.
         what: What it hides, in words.
         rng: For draws of the law, which are no release.
     """
     law = laws.draw(layer, REFERENCE, rng)
-    wrong = []
-    if np.median(np.abs(law)) >= WIDE:
-        wrong = [*_residues(drawn), *_spread(drawn, law)]
+    size = float(np.median(np.abs(law)))
+    fine = [each for each in (seen, Draws(rows=made)) if len(each.rows) and size >= WIDE * each.grain]
+    wrong = [said for each in fine for said in _spread(each.rows, law)]
+    wrong += [said for each in fine if each.grain == 1 for said in _residues(each.rows)]
+    for some in (fine[:1], fine) if len(fine) > 1 else (fine,):
+        wrong += _mean(layer, np.concatenate([each.rows for each in some]), some[0].grain / size) if some else []
+    count = sum(len(each.rows) for each in fine)
     return Fact(
         name="the noise follows its law",
         held=not wrong,
-        says=f"{len(drawn):,} draws that hide {what}: {'; '.join(wrong) or 'as they should be'}.",
+        says=f"{count:,} draws that hide {what}: {'; '.join(dict.fromkeys(wrong)) or 'as they should be'}."
+        if fine
+        else f"Noise that hides {what} is too coarse to be held against it.",
     )
 
 
-def never_twice(pools: list[Floats]) -> Fact:
-    """Whether no draw comes again, in any cycle, group, layer or life.
+def never_twice(pools: list[tuple[Mechanism, Draws]], rng: np.random.Generator) -> Fact:
+    """Whether no draw comes again, in any cycle, group, layer or life; where some must, whether too many do.
 
     Args:
-        pools: Draws of each layer, a row a draw, in units of a total.
+        pools: The draws of each layer.
+        rng: For draws of the law, which are no release.
     """
-    known = set[tuple[float, ...]]()
-    count = again = 0
-    for pool in pools:
-        if not _fine(pool):
+    known, count, again = set[tuple[float, ...]](), 0, 0
+    for layer, pool in pools:
+        rows, law = _kept_apart(pool, pool.rows), laws.draw(layer, len(pool.rows), rng)
+        if _fine(rows):
+            for key in map(tuple, rows.tolist()):
+                again += key in known
+                known.add(key)
+        elif np.median(np.abs(law)) >= WIDE * pool.grain:
+            again += _too_many(rows, _kept_apart(pool, law))
+        else:
             continue
-        for row in np.round(pool, 6).tolist():
-            key = tuple(row)
-            again += key in known
-            known.add(key)
-            count += 1
+        count += len(rows)
     return Fact(
         name="no noise comes twice",
         held=again == 0,
@@ -72,6 +102,22 @@ def never_twice(pools: list[Floats]) -> Fact:
         if count
         else "Noise is too coarse, or cycles are too short, for draws to be told apart.",
     )
+
+
+def _kept_apart(pool: Draws, rows: Floats) -> Floats:
+    """Whole numbers that are the same for draws that may be the same."""
+    apart: Floats = np.rint(rows / (1 if pool.grain == 1 else BIN * pool.grain))
+    return apart
+
+
+def _too_many(rows: Floats, law: Floats) -> int:
+    """How many draws are those of a cycle or group shortly before; 0 if that may be chance, as in the law."""
+    seen, usual = (max(_as_before(each, lag) for lag in range(1, LAGS + 1)) for each in (rows, law))
+    return seen if seen - usual > AGAIN * len(rows) + SURE * math.sqrt(usual) else 0
+
+
+def _as_before(rows: Floats, lag: int) -> int:
+    return int((rows[lag:] == rows[:-lag]).all(axis=1).sum())
 
 
 def _fine(pool: Floats) -> bool:
@@ -101,6 +147,20 @@ def _spread(drawn: Floats, law: Floats) -> Iterator[str]:
         sizes = (np.linalg.norm(each, ord=order, axis=1) for each in (drawn, law))
         if _apart(*sizes):
             yield f"their sizes (l{order}) are spread otherwise"
+
+
+def _mean(layer: Mechanism, drawn: Floats, coarse: float) -> Iterator[str]:
+    """Whether draws are as large as they should be: all of them together say more than how they are spread.
+
+    Sizes in the law's own norm add up to a Gamma variable, whose cube root is nearly normal (Wilson and Hilferty).
+    """
+    shape = len(drawn) * laws.shape(layer)
+    ratio = float(-laws.log_mass(layer, drawn).sum()) / shape
+    # What is whole or rounded is off by up to half of it.
+    near = max(1.0, ratio - coarse / 2) if ratio > 1 else min(1.0, ratio + coarse / 2)
+    if abs(near ** (1 / 3) - 1 + 1 / (9 * shape)) * 3 * math.sqrt(shape) > MEAN:
+        deviation = math.sqrt(ratio) if laws.is_gaussian(layer) else ratio
+        yield f"they are {deviation:.3f} times as large as they should be in the mean"
 
 
 def _apart(one: Floats, other: Floats) -> bool:

@@ -75,19 +75,44 @@ def log_mass(mechanism: Mechanism, v: Floats | Integers) -> Floats:
 
 
 def draw(mechanism: Mechanism, number: int, rng: np.random.Generator) -> Floats:
-    """Draws of the law of a mechanism that adds noise slot by slot, a row each: for study, and never for a release.
+    """Draws of a mechanism's law, a row each: for study, and never for a release.
 
-    The law is taken as continuous, so noise must be wide. A cube's radius is then a Gamma variable.
+    The law is taken as continuous, so noise must be wide. A cube's radius is then a Gamma variable, and so is the
+    length of l2-norm noise, whose direction is anything.
     """
     if isinstance(mechanism, Laplace):
         return rng.laplace(scale=float(mechanism.scale), size=(number, mechanism.dimension))
     if isinstance(mechanism, Gaussian):
         return rng.normal(scale=float(mechanism.scale), size=(number, mechanism.dimension))
+    if isinstance(mechanism, (BasisMechanism, Blocks)):
+        return _coefficients(mechanism, number, rng)
     assert isinstance(mechanism, Cube)
     shares = np.array([float(share) for share in cube_shares(mechanism.sensitivity.ranges)])
     radius = rng.gamma(np.count_nonzero(shares) + 1, 1 / float(mechanism.rate), size=(number, 1))
     drawn: Floats = rng.uniform(-1, 1, size=(number, len(shares))) * radius * shares
     return drawn
+
+
+def _coefficients(mechanism: BasisMechanism | Blocks, number: int, rng: np.random.Generator) -> Floats:
+    kind, size, scale = noise_kind(mechanism), (number, mechanism.dimension), 1 / float(mechanism.rate)
+    if kind == "laplace":
+        return rng.laplace(scale=scale, size=size)
+    drawn = rng.normal(scale=scale, size=size)
+    if kind == "gaussian":
+        return drawn
+    lengths = rng.gamma(mechanism.dimension, scale, size=(number, 1))
+    drawn *= lengths / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return drawn
+
+
+def shape(mechanism: Mechanism) -> float:
+    """What kind of variable -log_mass of a draw is: Gamma of this shape and scale 1, where noise is wide.
+
+    The mass is exp(-r) at a distance r in the law's own norm, and within r there is room like r^d: one for each
+    component that moves. Of Gaussian noise r is half a square, and there is room like r^(d/2).
+    """
+    ranges = mechanism.sensitivity.ranges if isinstance(mechanism, Cube) else (1,) * mechanism.dimension
+    return sum(width > 0 for width in ranges) / (2 if is_gaussian(mechanism) else 1)
 
 
 def distances(mechanism: Mechanism, moves: Integers) -> Floats:

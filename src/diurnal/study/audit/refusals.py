@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from diurnal.curator.curator import Curator
+from diurnal.curator.stream import Stream
 from diurnal.errors import RefusedError
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import Budget
-from diurnal.promise.mechanisms import Basis
+from diurnal.promise.mechanisms import Basis, Mechanism
 from diurnal.promise.query import Share, Sum, Weighted
 from diurnal.readings.panel import Panel
 from diurnal.study.audit.facts import Fact
@@ -19,6 +22,8 @@ from diurnal.study.audit.facts import Fact
 _PARTS = "part"
 ROOMY = 10
 """A budget of so many times what a plan costs, where something else is to be refused."""
+ALIKE = math.log(1e9)
+"""Of so many possible draws (as a logarithm) two are the same by something else than chance."""
 
 
 def refusals(plan: Plan) -> list[Fact]:
@@ -31,7 +36,7 @@ def refusals(plan: Plan) -> list[Fact]:
     """
     homes = _Homes(plan)
     found = [_fact(name, work) for name, work in _tries(homes)]
-    found += [_known_total(homes), _successor(homes)]
+    found += [_known_total(homes), _successor(homes), _own_noise(homes)]
     return found + ([_too_few(homes)] if plan.level == "pattern" and homes.least > 2 else [])
 
 
@@ -204,6 +209,44 @@ def _successor(homes: _Homes) -> Fact:
         held=not again,
         says=f"Its successor was asked for them, and reported {len(again)}.",
     )
+
+
+def _own_noise(homes: _Homes) -> Fact:
+    """Two plans over the same homes have noise of their own: shared, it would be gone from their difference."""
+    name = "two plans over the same homes have noise of their own"
+    plan, curator, later = homes.plan, homes.curator(), homes.panel.after(homes.plan.history)
+    first = homes.start(curator, plan, homes.panel)
+    try:
+        second = homes.start(curator, plan.with_(horizon=plan.horizon + 1), homes.panel)
+    except RefusedError:
+        # A free reference has its history to itself.
+        return Fact(name=name, held=True, says="The second was refused.")
+    both = _noisy(first, later), _noisy(second, later)
+    sizes = [_possible(layer, times) for layer, times in ((plan.pattern_layer(), 1), (plan.cycle_layer(), 3))]
+    shared = any(size > ALIKE and one == two for size, one, two in zip(sizes, *both, strict=True))
+    return Fact(
+        name=name,
+        held=not shared,
+        says=f"Two were started in one store. Noise was {'the same' if shared else 'not the same'} in both.",
+    )
+
+
+def _noisy(stream: Stream, later: Panel) -> tuple[list[Fraction], list[Fraction]]:
+    """A plan's noisy profile, and its reports less that."""
+    profile = list(stream._record().groups[0].noisy_profile)
+    rows = [
+        row.exact - (Fraction(profile[row.step % len(profile)]) if profile else 0) for row in stream.report(later)
+    ]
+    return profile, rows
+
+
+def _possible(layer: Mechanism | None, times: int) -> float:
+    """The logarithm of about how many different draws there are."""
+    if layer is None:
+        return 0.0
+    slots = len(layer.to_slots([0] * layer.dimension))
+    each = sorted(math.log(max(1.0, 4 * math.sqrt(layer.variance(row)))) for row in np.eye(slots))
+    return times * sum(each[-layer.dimension :])
 
 
 def _too_few(homes: _Homes) -> Fact:

@@ -33,7 +33,7 @@ class Promise:
     sentence: str
     """All of it, with what it costs."""
     delta: float = 0.0
-    """With which probability it may fail: Gaussian noise has one, pure differential privacy none."""
+    """By how much more than a factor chances may differ: Gaussian noise has one, pure differential privacy none."""
 
     @property
     def hides(self) -> str:

@@ -54,7 +54,7 @@ class Ours(Additive):
             protects="pattern, day" if strong else "pattern",
             over="for ever",
             when="continual" if cycle is None else _when(cycle, task.slots),
-            sentence=f"A household's {self._what()}, whatever it is; {more}",
+            sentence=f"A shift of a household's {self._what()}, within the domain; {more}",
         )
 
     def _what(self) -> str:
@@ -66,7 +66,7 @@ class Ours(Additive):
         history = (
             "is not covered"
             if bound is None
-            else f"costs at most {float(bound.base.epsilon):.3g} if no reported reading is clipped or missing"
+            else f"costs at most {float(bound.base.epsilon):.3g} if neither data set has one clipped or missing"
         )
         return (
             "and any one cycle of it, from its first slot to its last. An event across midnight costs two cycles, "

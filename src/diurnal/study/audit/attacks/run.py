@@ -80,8 +80,8 @@ def attacks(
 ) -> tuple[Attack, ...]:
     """Attack what the shipped curator publishes of a population.
 
-    Every release is drawn by the curator, its noise from the system's entropy: numbers differ a little from run to
-    run, within their intervals.
+    Every release is drawn by the curator, its noise from the system's generator: numbers differ a little from run
+    to run, within their intervals.
 
     Args:
         population: Whose readings; made up, or a custodian's own.

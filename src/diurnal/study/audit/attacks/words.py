@@ -37,7 +37,7 @@ class Numbers:
     def seen(self, release: str, case: str = "") -> str:
         """How a correlation reads in words, with its number."""
         value = self._outcome(release, case, None).value or 0.0
-        word = "hidden" if value < 0.25 else "seen in part" if value < 0.75 else "seen"
+        word = "hardly seen" if value < 0.25 else "seen in part" if value < 0.75 else "seen"
         return f"{word} ({_short(value)})"
 
     def flat(self, release: str, case: str) -> bool:
@@ -136,7 +136,8 @@ def _known_totals(found: Numbers) -> str:
         "In pattern mode one known total of a time of day undoes the noise of that time of day for ever "
         f"(error {found.of(THEOREM_1, KNOWN)} from {found.before(THEOREM_1, KNOWN)} with Theorem 1). On the public "
         f"calendar such a day is never reported, and nothing is undone ({found.of(THEOREM_1, CALENDAR)}). In "
-        f"strong mode noise is fresh every day: {found.of(STRONG, KNOWN)} from {found.before(STRONG, KNOWN)}."
+        "strong mode only a part of the noise repeats: "
+        f"{found.of(STRONG, KNOWN)} from {found.before(STRONG, KNOWN)}."
     )
 
 
