@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,8 @@ import numpy as np
 
 import diurnal as dn
 from benchmarks.timing import PEAK
-from diurnal.promise import noise
 from diurnal.readings import engines
+from diurnal.study.baselines.opendp import measurement
 
 BATCH = 7
 """How many cycles are reported at a time, each time in a transaction: as `diurnal report` does."""
@@ -242,12 +241,12 @@ def add_up(town: Town) -> None:
         store.execute(f"PRAGMA {pragma}")
     store.execute("drop table if exists rows")
     store.execute("create table rows (number integer primary key, value integer)")
+    noisy = measurement(1, reach=DOMAIN[1], epsilon=1.0)
     for steps in town.batches():
         numbers = range(*(town.suburbs * (step - town.first) for step in steps))
-        drawn = noise.laplace(len(numbers), Fraction(DOMAIN[1]))
+        released = noisy([totals[number] for number in numbers])
         store.execute("begin immediate")
-        values = ((number, totals[number] + each) for number, each in zip(numbers, drawn, strict=True))
-        store.executemany("insert into rows values (?, ?)", values)
+        store.executemany("insert into rows values (?, ?)", zip(numbers, released, strict=True))
         store.execute("commit")
     store.close()
 

@@ -15,9 +15,10 @@
     │   ├── AcknowledgeError           nobody has said to have read the verdict on these readings
     │   ├── PrivateError               what was computed on private data was about to be made public
     │   ├── StoreError                 a store that cannot be reached, written, or believed
-    │   │   └── NoStoreError           there is none
+    │   │   ├── NoStoreError           there is none
+    │   │   └── OwedError              a restored one that does not know yet who was erased since
     │   ├── StreamError                an unknown or stopped stream
-    │   └── BatchError                 a batch of readings under the key of another one
+    │   └── BatchError                 (of services before; raised no more)
     └── ServiceError (RuntimeError)    a service that says no, or does not answer: it may have done what was asked
 
 Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
@@ -129,12 +130,19 @@ class NoStoreError(StoreError):
     """There is no store, and none was to be made."""
 
 
+class OwedError(StoreError):
+    """A restored store does not know who was erased, or has moved out, since its backup."""
+
+
 class StreamError(RefusedError):
     """The stream is unknown here, or has been stopped."""
 
 
 class BatchError(RefusedError):
-    """A batch of readings came under a key that other readings were taken with."""
+    """A batch of readings came under a key that other readings were taken with.
+
+    It is raised no more, since it told whether a guess of readings was right; programs that catch it go on.
+    """
 
 
 class ServiceError(DiurnalError, RuntimeError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import InputError
+from diurnal.place import check_place
 from diurnal.private import Private
 
 Painter = Callable[[Any, str], bytes]
@@ -51,15 +52,16 @@ class Pictured:
             chart: Which of its charts; all on one sheet, or the only one, unless given.
 
         Raises:
-            InputError: Another ending, a chart there is none of, or no matplotlib.
+            InputError: Another ending, a chart there is none of, no matplotlib, or a place that is not a
+                regular file's.
         """
         path = Path(path)
+        check_place(path)
         drawn = self.picture(path.suffix.lstrip(".").lower(), chart)
         if isinstance(self, Private):
             # Its owner's alone from the first byte on, also in the place of a picture that all could see.
             path.touch(mode=0o600)
-            if path.is_file():
-                path.chmod(0o600)
+            path.chmod(0o600)
         path.write_bytes(drawn)
         return path
 

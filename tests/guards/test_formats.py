@@ -17,7 +17,7 @@ import pytest
 
 import diurnal as dn
 import support
-from diurnal.curator import records
+from diurnal.curator import records, schema
 from diurnal.errors import InputError, PlanError, ReadingsError, StoreError
 from diurnal.planning import plan as plans
 from diurnal.readings import kept
@@ -188,7 +188,11 @@ def test_a_later_started_plan_is_refused(tmp_path):
     reader.close()
 
 
-@pytest.mark.parametrize(("version", "said"), [("2", "of version 2"), ("two", "cannot be read")])
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [(f"{schema.VERSION + 1}", f"of version {schema.VERSION + 1}"), ("two", "cannot be read")],
+    ids=["later", "none"],
+)
 def test_a_store_that_was_brought_up_to_date_meanwhile_is_left_alone(version, said, tmp_path):
     """A process that has a store open when a newer diurnal brings it up to date writes to it no more."""
     shutil.copytree(STORE, tmp_path, dirs_exist_ok=True)

@@ -319,16 +319,6 @@ def test_many_threads_may_import_into_one_file(source, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["panel.parquet"]
 
 
-def test_a_link_stays_a_link(source, tmp_path):
-    """An import into a symbolic link writes the file that it leads to."""
-    (tmp_path / "real").mkdir()
-    link = tmp_path / "panel.parquet"
-    link.symlink_to(tmp_path / "real" / "panel.parquet")
-    import_(source, link)
-    assert link.is_symlink()
-    assert dn.open_panel(tmp_path / "real" / "panel.parquet").n_households == 40
-
-
 def test_strange_files_beside_it_do_not_matter(source, tmp_path):
     """Files with names like an import's own, but of nobody's, are left alone."""
     strange = [".panel.parquet.x.partial", f".panel.parquet.{'9' * 40}.a.partial"]

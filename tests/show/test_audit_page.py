@@ -103,7 +103,7 @@ def test_every_change_has_its_three_numbers(audits_of, kind, tmp_path):
         bound = result.sharpest(each.change)
         assert cells[:3] == [number(value) for value in (each.promised, each.worst, bound.found)]
         assert cells[-1] == "kept"
-    assert "A measured 0 means that nobody could tell the data sets apart" in markdown
+    assert "A measured 0 means that none of the tests tried could tell the data sets apart" in markdown
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ SCRIPT = """
 import sys
 from importlib.machinery import PathFinder
 
-EXTRAS = ("matplotlib", "dcor", "scipy", "pandas", "polars", "duckdb", "fastapi", "pyspark", "psycopg")
+EXTRAS = ("matplotlib", "dcor", "pandas", "polars", "duckdb", "fastapi", "pyspark", "psycopg")
 
 class CoreOnly(PathFinder):
     @classmethod

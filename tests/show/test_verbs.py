@@ -361,7 +361,7 @@ def test_reports_are_lines_that_stay_the_same(started):
     assert len(lines) == 20 * 48
     assert {"step", "time", "group", "value", "unit", "std", "plan", "version"} == lines[0].keys()
     assert run("report", "homes.parquet", "--store", "city.db", "--json").stdout == first.stdout
-    assert f"head {said('status', '--store', 'city.db')['head']}" in first.stderr
+    assert f"head {dn.Curator.open('city.db').head}" in first.stderr
 
 
 def test_reports_come_in_batches_whose_sum_is_the_whole(started):
@@ -501,7 +501,7 @@ def test_files_that_land_are_taken(started):
         ("a.csv", 96, False),
         ("b.csv", 0, True),
     ]
-    assert taken[0]["head"] == said("status", "--store", "city.db")["head"]
+    assert taken[0]["head"] == dn.Curator.open("city.db").head
     assert (started / "inbox" / "bad" / "b.csv.error.txt").is_file()
 
 
@@ -520,13 +520,19 @@ def test_a_ledger_that_was_changed_is_code_1(started):
 
 
 def test_a_backup_goes_on_behind_its_fence(started):
-    """A copy is refused until it is told the last head that was published."""
-    run("backup", "--store", "city.db", "--out", "copy.db")
+    """A copy is refused until it is told the last head that was published, with how many erasures and changes of
+    tenancy there were since; or the custodian's own head, which tells.
+    """
+    for name in ("copy", "other"):
+        run("backup", "--store", "city.db", "--out", f"{name}.db")
     run("report", "homes.parquet", "--store", "city.db", "--quiet")
-    head = said("status", "--store", "city.db")["head"]
+    head = dn.Curator.open("city.db").head
     assert "backup" in run("status", "--store", "copy.db", code=1).stderr
-    run("fence", head, "--store", "copy.db")
-    assert said("status", "--store", "copy.db")["head"]
+    assert "--people" in run("fence", head, "--store", "copy.db", code=1).stderr
+    run("fence", head, "--people", "0", "--store", "copy.db")
+    run("fence", said("status", "--store", "city.db")["head"], "--store", "other.db")
+    for name in ("copy", "other"):
+        assert said("status", "--store", f"{name}.db")["head"]
 
 
 def test_people_can_leave(started):

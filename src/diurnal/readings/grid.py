@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from datetime import time as clock_time
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
+
+MIDNIGHT = clock_time()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class Grid:
             ZoneInfo(self.zone)
             if datetime.fromisoformat(self.anchor).tzinfo is not None:
                 raise ValueError
-        except (ValueError, TypeError, ZoneInfoNotFoundError) as cause:
+        except (ValueError, TypeError, OSError, ZoneInfoNotFoundError) as cause:
             raise ReadingsError(
                 f"Expected an IANA time zone and a local anchor, got {self.zone!r} and {self.anchor!r}.",
                 hint="For example zone='Australia/Sydney', anchor='2012-07-01T00:00'.",
@@ -68,6 +72,17 @@ class Grid:
     def slots_in(self, *, days: int) -> int:
         """How many slots so many days have."""
         return days * 24 * 60 // self.minutes
+
+    @property
+    def cycle_days(self) -> Fraction:
+        """How many days a cycle has."""
+        return Fraction(self.slots * self.minutes, 24 * 60)
+
+    @property
+    def from_midnight(self) -> bool:
+        """Whether a cycle begins at every midnight, or all cycles begin at one."""
+        whole_days = 1 in (self.cycle_days.numerator, self.cycle_days.denominator)
+        return whole_days and datetime.fromisoformat(self.anchor).time() == MIDNIGHT
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance
+from diurnal.place import check_place
 from diurnal.readings.engines.spark import making
 from diurnal.readings.engines.spark.frame import SparkFrame
 from diurnal.readings.formats import rows_of
@@ -148,8 +149,8 @@ def _fill(stage: Stage, given: Readings) -> None:
 
 def _target(out: str | Path) -> Path:
     instance(out, (str, Path), "out", hint="Give a file, such as homes.parquet.", error=ReadingsError)
-    # Where a link leads, so that the link stays one.
-    path = Path(out).resolve()
+    path = Path(out).absolute()
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ReadingsError(f"{path.name} cannot be written there.", hint="Give a file in a folder that exists.")
+    check_place(path)
     return path

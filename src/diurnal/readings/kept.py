@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diurnal.errors import ReadingsError
+from diurnal.place import check_place
 from diurnal.readings.data import Arrays, Data, Integers, Marks
 from diurnal.readings.engines import local
 from diurnal.readings.engines.spark import lake
@@ -185,7 +186,7 @@ def open_panel(path: str | Path, *, spark: Any = None) -> Panel:
         version = int(facts["version"])
         if version < 1:
             raise ValueError
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise _damaged(path) from None
     if version > VERSION:
         raise ReadingsError(
@@ -264,7 +265,12 @@ def keeping(path: Path) -> Iterator[Path]:
     """A file beside `path` that takes its place when all went well, and is gone when not.
 
     Whatever happens, also a kill or a power cut, `path` is the old file or the whole new one.
+
+    Raises:
+        InputError: There is something that is not a regular file.
+        ReadingsError: It cannot be written.
     """
+    check_place(path)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         found = re.fullmatch(r".*\.(\d{1,9})\.\w+\.partial", left.name)
         if found is not None and not _is_running(int(found[1])):
@@ -352,7 +358,7 @@ class Writer:
 
 def save_panel(panel: Panel, path: str | Path) -> Panel:
     """Keep a panel as a file, and open it from there."""
-    path = Path(path).resolve()
+    path = Path(path).absolute()
     if panel.n_steps == 0:
         raise ReadingsError("The panel has no steps to keep.", hint="Keep one that has.")
     with (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import ReadingsError
+from diurnal.place import check_place
 from diurnal.readings.formats import named
 from diurnal.readings.formats.base import Format
 from diurnal.readings.panel import Panel
@@ -22,9 +23,11 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
         **options: As in `read`.
     """
     kind = format if isinstance(format, Format) else named(format, options)
-    target = Path(path).resolve()
+    target = Path(path).absolute()
     if not target.parent.is_dir() or (target.is_dir() and kind.name != "umass"):
         raise ReadingsError(f"{target.name} cannot be written there.", hint="Give a path in a folder that exists.")
+    if not target.is_dir() or target.is_symlink():
+        check_place(target)
     # Beside it first: a writer that refuses half-way leaves nothing. The folder, and so what is in it, is private.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         written = Path(folder) / target.name
@@ -32,6 +35,8 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
         files = {file: target / file.name for file in written.iterdir()} if written.is_dir() else {written: target}
         if written.is_dir():
             target.mkdir(mode=0o700, exist_ok=True)
+        for place in files.values():
+            check_place(place)
         for file, place in files.items():
             file.chmod(0o600)
             file.replace(place)

@@ -29,7 +29,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         [
             "# Certificate of a plan",
             "",
-            f"Level **{plan.level}**. Nothing has been released under it yet. Its number is",
+            f"Level **{plan.level}**. It does not say whether the plan was started. Its number is",
             "",
             f"`{plan.certificate_number}`",
             "",
@@ -45,7 +45,9 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             f"## Predicted error in {plan.query.unit(plan.grid.unit)}",
             "",
-            f"For the smallest group, of {prediction.n_households} households. Root mean square.",
+            f"For the smallest group, of {prediction.n_households} households. Root mean square. Totals take what "
+            "is dropped, and what a public reference is off, as if it always had one sign: they are at most so "
+            "large.",
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
@@ -89,9 +91,28 @@ NUMBERS = {
 """The numbers of a guarantee, in words."""
 
 
+CHANGES = {
+    "cycles": "epsilon for a change in every reported cycle of {days} days in a row{at}",
+    "both": "epsilon for a change of the periodic component and of one cycle together{at}",
+    "everything": "epsilon for all readings of a household, its history and {days} days of reports{at}",
+}
+"""Larger changes than those of neighbours, in words."""
+
+
 def _numbers(plan: Plan) -> list[tuple[str, str]]:
-    numbers = plan.guarantee().numbers()
-    return [(words, str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None]
+    guarantee = plan.guarantee()
+    numbers = guarantee.numbers()
+    own = [(words, str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None]
+    rows = [row.to_json() for row in guarantee.curve()]
+    return [
+        ("unit of privacy", guarantee.unit),
+        *own,
+        *((CHANGES[row["changes"]].format(**row, at=_at(row["delta"])), row["epsilon"]) for row in rows),
+    ]
+
+
+def _at(delta: str | None) -> str:
+    return "" if delta is None else f", at delta = {delta}"
 
 
 def _errors(row: Row, own: str) -> tuple[str, ...]:

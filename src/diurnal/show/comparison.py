@@ -175,7 +175,7 @@ def blocks(comparison: Comparison, curves: Curves, about: str) -> Iterator[Block
         "same epsilon; a strong plan takes it twice, once for the pattern and once for any one cycle. That is "
         "neither more nor less than hiding any so many consecutive steps: it hides the pattern too, but an event "
         "across midnight costs two cycles, and a change in the history is not covered by every mechanism. Where "
-        "there is a delta, the promise may fail with that probability: it is never stronger than one without."
+        "there is a delta, chances may differ by that much more: it is never stronger than a promise without."
     )
     yield Heading(text="Against epsilon, households and horizon")
     yield Text(
@@ -196,7 +196,7 @@ def _scores(comparison: Comparison) -> Iterator[Block]:
         text="Relative error: root mean square over the largest true value. Skill: 1 for the truth, 0 for the best "
         "constant. Totals: root mean square over the mean total. Peak: that of a cycle's largest value, over the "
         f"largest true one. Where ± stands (95 %, the wider half), it is from {draws} draws; else from a formula. "
-        "OpenDP and ours draw from the system's entropy, and ours through the shipped curator."
+        "OpenDP and ours draw without a seed, and ours through the shipped curator."
     )
 
 

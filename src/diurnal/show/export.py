@@ -123,12 +123,19 @@ def _page(
 
 
 def csv_text(rows: Sequence[Report]) -> str:
-    """Rows as CSV, with a first line."""
+    """Rows as CSV, with a first line.
+
+    A group's name that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row.to_json() for row in rows)
+    writer.writerows({**row.to_json(), "group": _plain(row.group)} for row in rows)
     return file.getvalue()
+
+
+def _plain(name: str) -> str:
+    return f"'{name}" if name.startswith(("=", "+", "-", "@")) or (name and ord(name[0]) < 32) else name
 
 
 def table_of(rows: Sequence[Report]) -> pa.Table:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from diurnal.errors import InputError
+from diurnal.place import check_place
 from diurnal.readings.kept import is_kept
+from diurnal.readings.panel import Panel
 
 SQLITE = b"SQLite format 3"
 """How a file of SQLite begins."""
@@ -21,7 +23,11 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
         path: Where to.
         content: What.
         private: Whether its owner alone may read it, from its first byte on.
+
+    Raises:
+        InputError: There is something that is not a regular file.
     """
+    check_place(path)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
@@ -37,7 +43,7 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
 
 
 def check_target(path: Path, inputs: Iterable[str | Path] = (), *, panel: bool = False) -> None:
-    """Refuse to write over a panel, a store, or what is being read.
+    """Refuse to write over a panel, a store, what is being read, or what is not a regular file.
 
     Args:
         path: Where something is to be written.
@@ -47,14 +53,39 @@ def check_target(path: Path, inputs: Iterable[str | Path] = (), *, panel: bool =
     Raises:
         InputError: The file is one of these.
     """
-    if not path.exists():
-        return
     if any(_same(path, Path(each)) for each in inputs):
         raise InputError(f"{path.name} is what is read here.", hint="Give the output another name.")
     if (is_kept(path) and not panel) or is_store(path):
         raise InputError(
             f"{path.name} is a panel or a store, and is not written over.", hint="Give the output another name."
         )
+    if not panel:
+        check_place(path)
+
+
+def left_out(panel: Panel, given: Sequence[str] | None) -> Panel:
+    """A panel without some households: who was erased must not be learned from again.
+
+    Args:
+        panel: The panel.
+        given: Their names; `@` and a path for a file with a name a line.
+
+    Raises:
+        InputError: There is no such file, or some are not on the roster.
+    """
+    return panel.without(sorted({name for each in given for name in _names(each)})) if given else panel
+
+
+def _names(given: str) -> list[str]:
+    if not given.startswith("@"):
+        return [given]
+    path = Path(given[1:])
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        raise InputError(
+            f"The names in {path.name} cannot be read.", hint="Give a text file with a household's name a line."
+        ) from None
 
 
 def is_store(path: Path) -> bool:
@@ -70,4 +101,4 @@ def _begins(path: Path) -> bytes:
 
 
 def _same(one: Path, other: Path) -> bool:
-    return other.exists() and one.resolve() == other.resolve()
+    return one.exists() and other.exists() and one.resolve() == other.resolve()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from diurnal.curator.guard import check_groups
+from diurnal.curator.starting import prepared
 from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.bounds import informed, reference_of
@@ -124,6 +126,7 @@ def propose(
 
     Raises:
         InputError: It cannot be meant.
+        RefusedError: No store would start it: a group of the panel has too few homes.
     """
     draft = _draft(asked, homes, domain)
     level = asked.mean_reading
@@ -137,6 +140,9 @@ def propose(
     if open_data is not None or level is not None:
         draft = informed(draft, homes, open_data=open_data, level=level, free=asked.free)
     chosen = choose(draft, homes, open_data=open_data)
+    if isinstance(homes, Panel):
+        # What `start` refuses whatever the store: nobody is to sign for a plan that cannot begin.
+        check_groups(prepared(chosen, homes, None))
     prediction = predict(chosen, homes, open_data=open_data)
     return Proposal(
         plan=chosen,

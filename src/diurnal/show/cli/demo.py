@@ -112,7 +112,7 @@ def _imported(screen: Screen, made_up: Town, folder: Path) -> Panel:
 
 
 def _checked(screen: Screen, town: Panel) -> Verdict:
-    screen.heading("2. Check: is it almost periodic? Everything promised about a pattern rests on that")
+    screen.heading("2. Check: is it almost periodic? What a pattern's epsilon is worth rests on that")
     verdict = checked(town)
     screen.say(verdict)
     return verdict
@@ -219,7 +219,7 @@ def _in_short(screen: Screen, stream: Stream, mean: float, error: float, nothing
     numbers = stream.guarantee.numbers()
     screen.heading("In short")
     screen.say(
-        f"Promised: epsilon {numbers['epsilon']} for a home's daily pattern, for ever, and "
+        f"Promised: epsilon {numbers['epsilon']} for a shift of a home's daily pattern, for ever, and "
         f"{numbers['cycle_epsilon']} for its variations in any one reported day; not for many days together, the "
         "days of the history, nor who is on the "
         "roster (see 4).\n"

@@ -17,8 +17,8 @@ from diurnal.readings.panel import Panel
 from diurnal.show.certificate import certificate as certified
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import Engine, Master, a_panel, a_session
-from diurnal.show.files import check_target, write_whole
+from diurnal.show.cli.verbs import Engine, Master, Without, a_panel, a_session
+from diurnal.show.files import check_target, left_out, write_whole
 from diurnal.show.proposal import Asked, Proposal, propose
 
 BOUNDS = "Bounds, from public knowledge"
@@ -79,6 +79,7 @@ def plan(
     delta: Annotated[str | None, typer.Option(help="For Gaussian noise.", rich_help_panel=NOISE)] = None,
     grace: Annotated[int, typer.Option(help="How many steps to wait for late readings.")] = 0,
     minimum_group: Annotated[int, typer.Option(help="The least homes a published sum may be of.")] = 15,
+    without: Without = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan: JSON, for `start`.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the promise: Markdown, to be filed.")] = None,
     engine: Engine = "local",
@@ -119,7 +120,7 @@ def plan(
         minimum_group=minimum_group,
     )
     asked.check()
-    homes = a_panel([panel], spark=a_session(engine, master))
+    homes = left_out(a_panel([panel], spark=a_session(engine, master)), without)
     elsewhere = None if open_data is None else a_panel([open_data])
     found = propose(asked, homes, domain=homes.domain, open_data=elsewhere)
     if out is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +12,19 @@ import typer
 from diurnal.check.verdict import Thresholds
 from diurnal.check.verdict import check as checked
 from diurnal.errors import InputError
+from diurnal.place import check_place
+from diurnal.readings.engines.spark.frame import SparkFrame
 from diurnal.readings.engines.spark.session import running
 from diurnal.readings.formats import FORMATS
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.source import read
+from diurnal.readings.kept import save_panel
+from diurnal.readings.panel import Panel
+from diurnal.readings.source import Readings, read
 from diurnal.readings.written import write
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen
-from diurnal.show.cli.verbs import Engine, Master, a_panel, a_session
-from diurnal.show.files import check_target
+from diurnal.show.cli.verbs import Engine, Master, Without, a_panel, a_session
+from diurnal.show.files import check_target, left_out, write_whole
 from diurnal.study.town import Town
 
 SOURCE = "About the source"
@@ -107,6 +113,7 @@ def import_(
         Path | None, typer.Option(help="CSV: household and a column a partition.", rich_help_panel=PANEL)
     ] = None,
     tenancies: Annotated[Path | None, typer.Option(help="CSV: household,from.", rich_help_panel=PANEL)] = None,
+    without: Without = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
@@ -136,8 +143,10 @@ def import_(
         database=database,
         **{name: given for name, given in said.items() if given is not None},
     )
-    panel = make_panel(
+    panel = _kept(
         homes,
+        without,
+        out,
         period=period,
         interval=interval,
         unit=unit,
@@ -146,17 +155,29 @@ def import_(
         until=until,
         domain=domain,
         calendar=calendar,
-        fold=fold,  # type: ignore[arg-type]
-        on_duplicate=on_duplicate,  # type: ignore[arg-type]
+        fold=fold,
+        on_duplicate=on_duplicate,
         meters=meters,
         groups=groups,
         tenancies=tenancies,
-        out=out,
     )
     assert panel.quality is not None
     screen.result({"panel": str(out), "grid": panel.grid.to_json(), "quality": panel.quality.to_json()})
     screen.say(panel.quality.table())
     screen.say(f"kept in {out}")
+
+
+def _kept(homes: Readings, without: Sequence[str] | None, out: str, **said: Any) -> Panel:
+    """The panel of readings in its file, which households that are left out are never in."""
+    if not without:
+        return make_panel(homes, out=out, **said)
+    if isinstance(homes.parts[0], SparkFrame):
+        raise InputError("In the lake --without is for plan and start.", hint="Import them all, or locally.")
+    check_place(Path(out))
+    # The folder, and so what is in it for a while, is its owner's alone.
+    with tempfile.TemporaryDirectory(dir=Path(out).absolute().parent, prefix=f".{Path(out).name}.") as folder:
+        whole = make_panel(homes, out=Path(folder) / Path(out).name, **said)
+        return save_panel(left_out(whole, without), out)
 
 
 def check(
@@ -169,6 +190,7 @@ def check(
     also: Annotated[list[str] | None, typer.Option(help="Another period to try; may be repeated.")] = None,
     largest: Annotated[float, typer.Option(help="Below which all correlations are small.")] = Thresholds.largest,
     median: Annotated[float, typer.Option(help="Below which half of them are.")] = Thresholds.median,
+    without: Without = None,
     draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs the extra charts.")] = None,
     engine: Engine = "local",
     master: Master = "local[*]",
@@ -179,8 +201,9 @@ def check(
     """
     if draw is not None:
         check_target(draw, source)
+    homes = a_panel(source, period=period, zone=zone, spark=a_session(engine, master))
     verdict = checked(
-        a_panel(source, period=period, zone=zone, spark=a_session(engine, master)),
+        left_out(homes, without),
         periods=also or (),
         thresholds=Thresholds(largest=largest, median=median),
     )
@@ -206,12 +229,14 @@ def town(
 
     Another seed is another town, and may stand for open data of another region.
     """
+    if groups is not None:
+        check_place(groups)
     made = Town(homes=homes, days=days, seed=seed, start=start).panel()
     write(made, out, format=format_)
     if groups is not None:
         lines = zip(made.households, *made.groups.values(), strict=True)
         head = ",".join(["household", *made.groups])
-        groups.write_text("\n".join([head, *(",".join(line) for line in lines)]) + "\n")
+        write_whole(groups, "\n".join([head, *(",".join(line) for line in lines)]) + "\n")
     screen.result({"out": str(out), "homes": homes, "days": days, "seed": seed})
     screen.say(f"{homes:,} made-up homes over {days:,} days in {out}")
 

@@ -11,7 +11,7 @@ from diurnal.errors import InputError, PlanError, installs
 from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import Profiles, StoreAt
+from diurnal.show.cli.verbs import Profiles, StoreAt, Without
 
 if TYPE_CHECKING:
     from diurnal.show.web.tokens import Token
@@ -43,6 +43,7 @@ def serve(
     panel: Annotated[
         Path | None, typer.Option(help="The homes' panel, for the custodian: check, plan, start.")
     ] = None,
+    without: Without = None,
     open_data: Annotated[
         Path | None, typer.Option(help="PUBLIC readings of other homes, for predicted errors.")
     ] = None,
@@ -62,6 +63,12 @@ def serve(
     rate: Annotated[
         float, typer.Option(help="Requests a second from one client; 0 for any.", min=0, rich_help_panel=LIMITS)
     ] = 100.0,
+    max_listeners: Annotated[
+        int, typer.Option(help="Event streams at a time, all together.", min=1, rich_help_panel=LIMITS)
+    ] = 1000,
+    client_listeners: Annotated[
+        int, typer.Option(help="Event streams at a time of one client.", min=1, rich_help_panel=LIMITS)
+    ] = 8,
     profiles: Profiles = None,
 ) -> None:
     """Serve a store over HTTP: readings come in, reports go out, the custodian decides. Until it is told to stop.
@@ -89,11 +96,19 @@ def serve(
         budget=Budget(**said) if said else None,
         profiles=None if profiles is None else str(profiles),
         panel=None if panel is None else str(panel),
+        without=tuple(without or ()),
         open_data=None if open_data is None else str(open_data),
         tokens=tokens,
         reads_need_token=closed,
         secure=door.secure,
-        limits=Limits(body=max_body << 20, rows=max_rows, requests=rate, burst=max(400, int(4 * rate))),
+        limits=Limits(
+            body=max_body << 20,
+            rows=max_rows,
+            requests=rate,
+            burst=max(400, int(4 * rate)),
+            listeners=max_listeners,
+            client_listeners=client_listeners,
+        ),
     )
 
     def ready(address: str) -> None:

@@ -63,7 +63,7 @@ def ledger(
 
 
 def _event(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in ("number", "time", "kind", "content", "hash")}
+    return {name: getattr(event, name) for name in ("number", "time", "kind", "content", "hash", "nonce")}
 
 
 def ledger_table(events: list[Event]) -> Table:
@@ -90,12 +90,20 @@ def backup(
 
 def fence(
     screen: Screen,
-    head: Annotated[str, typer.Argument(help="The last head that was ever published.")],
+    head: Annotated[str, typer.Argument(help="The last head that was ever published, or the last of `status`.")],
     store: StoreAt,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            help="How many erasures and changes of tenancy there were since the backup. A published head does not "
+            "tell, and needs it; one of `status` tells.",
+            min=0,
+        ),
+    ] = None,
     profiles: Profiles = None,
 ) -> None:
     """Let a restored backup go on: what it does not know counts as spent, and is never drawn again."""
-    curator = Curator.open(store, profiles=profiles, fence=head)
+    curator = Curator.open(store, profiles=profiles, fence=head, people=people)
     screen.result({"head": curator.head})
     screen.say(f"{shown(store)} goes on behind the head that was published.")
     screen.aside(f"head {curator.head}")
@@ -136,9 +144,10 @@ def erase(
     """
     curator = a_store(store, profiles)
     curator.erase(household)
-    screen.result({"head": curator.head})
+    head = curator.status().head
+    screen.result({"head": head})
     screen.say("Forgotten. Delete it in the files you import from as well, and in old backups.")
-    screen.aside(f"head {curator.head}")
+    screen.aside(f"head {head}")
 
 
 def move_out(
@@ -153,9 +162,10 @@ def move_out(
     streams = curator.streams()
     step = _step(streams[0].plan.grid, since) if streams else 0
     curator.move_out(household, step)
-    screen.result({"step": step, "head": curator.head})
+    head = curator.status().head
+    screen.result({"step": step, "head": head})
     screen.say(f"It does not move from step {step} on.")
-    screen.aside(f"head {curator.head}")
+    screen.aside(f"head {head}")
 
 
 def _step(grid: Grid, when: str) -> int:

@@ -31,6 +31,7 @@ from diurnal.show.cli.verbs import (
     Profiles,
     StoreAt,
     StreamKey,
+    Without,
     a_panel,
     a_plan,
     a_session,
@@ -39,7 +40,7 @@ from diurnal.show.cli.verbs import (
     shown,
 )
 from diurnal.show.export import export as exported
-from diurnal.show.files import check_target
+from diurnal.show.files import check_target, left_out
 
 BATCH = 7
 """How many cycles are reported at a time: after each of them the ledger has a new head."""
@@ -56,6 +57,7 @@ def start(
     acknowledge: Annotated[
         str | None, typer.Option(help="The digest of the verdict you have read; or untested.")
     ] = None,
+    without: Without = None,
     skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.", min=0)] = 0,
     pattern_cap: Annotated[
         str | None, typer.Option(help="When the store is made: all epsilon for patterns, for ever.")
@@ -74,7 +76,7 @@ def start(
     A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
     for these homes: a second one would not know what the first has spent.
     """
-    wanted, panel = a_plan(plan), a_panel([history], spark=a_session(engine, master))
+    wanted, panel = a_plan(plan), left_out(a_panel([history], spark=a_session(engine, master)), without)
     caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
@@ -94,10 +96,12 @@ def start(
         sentences = there.explain(wanted, learned)
     chosen = choose(wanted, learned)
     warnings, number = _warnings(chosen, learned), chosen.certificate_number
-    told = {"certificate_number": number, "sentences": sentences, "warnings": warnings}
+    told: dict[str, Any] = {"certificate_number": number, "sentences": sentences, "warnings": warnings}
     if not dry_run:
         curator = there or Curator.open(store, budget, profiles=profiles)
         stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
+        # A stream that runs already may have been started before the planner gave its plan a bound.
+        number = told["certificate_number"] = stream.plan.certificate_number
         screen.log("started", plan=stream.plan.hash, plan_level=wanted.level)
     screen.sentences(sentences)
     for warning in warnings:

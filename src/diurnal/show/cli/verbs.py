@@ -55,6 +55,10 @@ AnyStream = Annotated[
 ]
 
 Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="A household to leave out, or @FILE with a name a line; may be repeated. So who was erased."),
+]
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
 
 
@@ -164,7 +168,7 @@ FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-colum
 ARGUMENTS = (
     *("household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel", "level"),
     *("mechanism", "cycle_mechanism", "epsilon", "history", "acknowledge", "open_data", "profiles", "fence"),
-    "profile_range",
+    *("profile_range", "delta"),
 )
 """Arguments that hints speak of besides those of `read` and `panel`."""
 
@@ -178,6 +182,30 @@ SAID = {
     "dn.panel(..., like=plan.grid)": "give `report` the files as they came, or import them for it",
     "Make one: dn.panel(frame, out=...).": "Make one: diurnal import FILES --engine spark --out FOLDER.",
     "dn.panel(..., out='lake/homes')": "diurnal import FILES --engine spark --out FOLDER",
+    "history.without([...])": "--without NAME, or --without @FILE with a name a line; at `check` too",
+    "See panel.households.": "Names are those of the panel's roster; who is not on it is left out already.",
+    "curator.raise_cap(...), diurnal raise-cap": "diurnal raise-cap",
+    "curator.raise_cap(...)": "diurnal raise-cap",
+    "curator.erase(...), curator.move_out(...)": "diurnal erase, diurnal move-out",
+    "See curator.status().": "`diurnal status` names them.",
+    "Open the store with Budget(..., delta='1e-6').": "A store is made with one: --delta-cap 1e-6.",
+    "Make the plan with grid=panel.grid.": "Make the plan anew: diurnal plan PANEL --out plan.json.",
+    "Let informed(plan, shape, open_data=...) make the plan.": "Let `diurnal plan --open-data` make the plan.",
+    "Give open_data=panel of other homes, or level=the mean": "Give --open-data, a panel of other homes, or "
+    "--mean-reading, the mean",
+    "Let diurnal.choose(plan, shape) decide": "Leave it to auto",
+    "lower minimum_group": "lower --minimum-group",
+    "or panel.with_period(...) with a shorter period": "or a shorter --period",
+    ", or a stretch of the panel: panel.first(...)": "",
+    "; keep=... may ask for less": "",
+    "See panel.quality.": "`diurnal import` says what became of each row.",
+    " and Plan.to_json write plans.": " writes plans.",
+    "write it with Plan.to_json": "`diurnal plan --out` writes it",
+    "See the documentation of Plan.": "See `diurnal plan --help`.",
+    "Give a reference with dn.public_reference(open_data).": "Give --open-data.",
+    "or a Body": "or no --body-radius",
+    "or a number as variation_bound": "or --variation-bound",
+    "or close them: close=True": "or close them: --close",
     "See where: list(format.read(part)) with dn.read(...).parts.": "Name the layout: --format.",
 }
 """Parts of hints that are Python, as they are said on the command line."""
@@ -204,6 +232,7 @@ def with_flags(error: DiurnalError) -> str:
     hint = error.hint
     for python, words in SAID.items():
         hint = hint.replace(python, words)
+    hint = re.sub(r"Cut it with panel\.first\((\d+)\)\.", r"Give a panel of at least \1 cycles after --skip.", hint)
     names = {*inspect.signature(read).parameters, *inspect.signature(make_panel).parameters, *ARGUMENTS}
 
     def flag(found: re.Match[str]) -> str:

@@ -2,7 +2,8 @@
 
 An event's content may hold digests of private things: of households' names, of what was acknowledged, of what is
 kept. So nothing is shown because it is there: each kind names what it shows, and a kind that nobody has named shows
-nothing. Of events about people the public is told how many there were, and neither when nor between which others.
+nothing. Of events about people the public is told neither when there was one nor how many there were: whoever looks
+at a page again and again would place it between two looks. So lines are numbered for the public, not events.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ PEOPLE = {
     "moved out": "A household of a plan moved out.",
     "tenancy": "A tenancy changed.",
 }
-"""Events about people: what they are, and nothing else."""
+"""Events about people: what they are, and nothing else. For the custodian."""
+
+UNSAID = frozenset({"drawn"})
+"""Events that are no decision, and come with reports."""
 
 
 def ledger_content(curator: Curator) -> dict[str, Any]:
@@ -48,17 +52,19 @@ def lines(events: Sequence[Event], *, people: bool = False) -> Iterator[list[str
 
     Args:
         events: The ledger.
-        people: Whether events about people are told one by one, for the custodian. Else they are counted.
+        people: Whether events about people are told and events are numbered, for the custodian. Else lines are.
     """
-    told = [event for event in events if people or event.kind not in PEOPLE]
-    for reported, some in groupby(told, key=lambda event: event.kind == "reported"):
+    told = [event for event in events if event.kind not in UNSAID and (people or event.is_told)]
+    for number, line in enumerate(_lines(told), start=1):
+        yield line if people else [f"{number}", *line[1:]]
+
+
+def _lines(events: Sequence[Event]) -> Iterator[list[str]]:
+    for reported, some in groupby(events, key=lambda event: event.kind == "reported"):
         if reported:
             yield _batches(list(some))
         else:
             yield from map(_line, some)
-    count = 0 if people else sum(event.kind in ("forgotten", "tenancy") for event in events)
-    if count:
-        yield ["", "not shown", f"Erasures and changes of tenancy so far: {count}.", ""]
 
 
 def _line(event: Event) -> list[str]:

@@ -57,8 +57,7 @@ def head(content: Mapping[str, Any]) -> str:
 def short_promise(content: Mapping[str, Any]) -> str:
     """The promise, what it rests on and what it leaves out, side by side and of the same weight."""
     numbers = "".join(
-        f'<p class="epsilon"><b>ε = {escape(each["value"])}</b> {escape(each["what"])}: even odds become at most '
-        f"{escape(each['odds'])}.</p>"
+        f'<p class="epsilon"><b>ε = {escape(each["value"])}</b> {escape(each["what"])}{escape(each["odds"])}.</p>'
         for each in content["epsilons"]
     )
     cards = [

@@ -12,25 +12,30 @@ from functools import lru_cache
 from itertools import groupby
 
 from diurnal.check.periods import in_words
+from diurnal.exact import text
 from diurnal.planning.accuracy import mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import short
-from diurnal.promise.guarantee import Guarantee, Level
+from diurnal.promise.guarantee import DELTA, SPANS, Guarantee, Level, up
 from diurnal.readings.grid import Grid
 
 PROMISED: dict[Level, str] = {
-    "pattern": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household, its "
-    "periodic component, from another.",
-    "strong": "Whoever sees all these reports, for ever, can hardly tell one usual {cycle} of a household from "
-    "another, nor what it did differently in any one reported {cycle}.",
-    "cycle": "Whoever sees all these reports can hardly tell what a household did in any one {cycle}.",
+    "pattern": "Whoever sees all these reports, for ever, can tell only as well as epsilon allows one usual "
+    "{cycle} of a household from the same with its readings shifted, slot by slot and alike in every {cycle}.",
+    "strong": "Whoever sees all these reports, for ever, can tell only as well as epsilon allows one usual {cycle} "
+    "of a household from the same with its readings shifted, slot by slot and alike in every {cycle}; and, "
+    "everything else being the same, whether it did one thing or another in any one reported {cycle}.",
+    "cycle": "Whoever sees all these reports can tell only as well as epsilon allows, everything else being the "
+    "same, whether a household did one thing or another in any one {cycle}.",
 }
 """What a level promises, in one sentence."""
 
+BOUNDS = "Every bound comes from public knowledge."
+FREE_BOUNDS = "Every bound comes from public knowledge, or from sums that both possibilities share."
 RESTS = (
     "Both possibilities have the same households, groups and gaps.",
     "All readings lie in the declared range.",
-    "Every bound comes from public knowledge.",
+    BOUNDS,
     "Nobody publishes the true totals elsewhere.",
     "Every plan over these households is in this one store.",
 )
@@ -41,22 +46,26 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "How each {cycle} differs from the usual one is published exactly, as a sum.",
         "Where readings cannot be negative, little more than standby load is protected.",
         "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
-        "One true total that becomes known undoes the noise of its slot for ever.",
+        "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "
+        "slots beside it.",
         "Who is on the roster is not hidden, nor what bounds clip.",
     ),
     "strong": (
-        "A change in many {cycle}s together, such as an absence, a new tenant or a way of life, costs that many "
-        "times as much.",
-        "Weekends and seasons are protected one {cycle} at a time.",
+        "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
+        "Weekends, seasons, an absence or a new tenant are protected one {cycle} at a time: other {cycle}s tell.",
+        "Where readings cannot be negative, the promise for the usual {cycle} protects little more than standby "
+        "load.",
+        "One true total that becomes known gives away the noise that repeats in its slot, up to one draw of the "
+        "noise that does not, and it may give away most of the noise of the slots beside it.",
         "What bounds clip of a household is in no stated error.",
         "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much.",
+        "Households that change together cost as many times as much, or more.",
     ),
     "cycle": (
         "A usual {cycle} is there in every {cycle}, and is not protected.",
-        "A change in many {cycle}s together costs that many times as much.",
+        "It is the privacy of a household's {cycle}, not of a household: {larger}",
         "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much.",
+        "Households that change together cost as many times as much, or more.",
     ),
 }
 """What a level does not protect, at no less length."""
@@ -159,37 +168,57 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         plan: Whose promise.
         more: What else is not protected.
     """
-    level, cycle = plan.level, cycle_word(plan.grid)
+    level, guarantee = plan.level, plan.guarantee()
+    told = {"cycle": cycle_word(plan.grid), "larger": larger(guarantee)}
     unprotected = UNPROTECTED[level]
-    if level == "strong" and plan.guarantee().history is None:
-        unprotected = (*unprotected, "A change in one {cycle} of the history is not covered.")
+    if level == "strong" and guarantee.history is None:
+        unprotected = (*unprotected, "A change in one {cycle} of the history has no bound of its own.")
+    if level == "strong" and guarantee.history is not None:
+        numbers = guarantee.numbers()
+        unprotected = (
+            *unprotected,
+            "A change in one {cycle} of the history costs up to "
+            f"{numbers['history_epsilon_at_horizon']} over {numbers['horizon']} reported {{cycle}}s.",
+        )
+    if guarantee.free:
+        unprotected = (*unprotected, "One low value of each slot, rounded, is given away.")
     return {
-        "promised": [PROMISED[level].format(cycle=cycle)],
-        "rests": list(RESTS),
-        "not": [*(said.format(cycle=cycle) for said in unprotected), *more],
+        "promised": [PROMISED[level].format(**told)],
+        "rests": [FREE_BOUNDS if guarantee.free and said == BOUNDS else said for said in RESTS],
+        "not": [*(said.format(**told) for said in unprotected), *more],
     }
+
+
+def larger(guarantee: Guarantee) -> str:
+    """What a change over many cycles costs, in short."""
+    rows = [row for row in guarantee.curve() if row.changes == "cycles"]
+    spans = ", ".join(f"{up(row.epsilon)} over {name}" for name, row in zip(SPANS, rows, strict=False))
+    return f"a change in every cycle costs an epsilon of up to {spans} (at delta {text(guarantee.delta or DELTA)})."
 
 
 def epsilons(plan: Plan) -> list[dict[str, str]]:
     """The numbers of the promise, each with what it is for."""
     numbers, cycle = plan.guarantee().numbers(), cycle_word(plan.grid)
     named = {
-        "epsilon": f"for the usual {cycle}, for ever",
+        "epsilon": f"for a shift of the usual {cycle}, the same every {cycle}, for ever",
         "cycle_epsilon": f"for any one reported {cycle}",
     }
     found = []
     for name, what in named.items():
         if numbers[name] is not None:
             loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
-            delta = f", but for a chance of delta {numbers['delta']}" if loose else ""
-            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": _odds(float(numbers[name]))})
+            delta = f", plus a delta of {numbers['delta']}" if loose else ""
+            # With a delta there is nothing that odds become at most.
+            odds = "" if loose else f": even odds become at most {_odds(float(numbers[name]))}"
+            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": odds})
     return found
 
 
 def _odds(epsilon: float) -> str:
     """What even odds can become."""
-    share = 100 / (1 + math.exp(-epsilon))
-    places = 0 if share < 99 else 1 if share < 99.9 else 3
+    exact = 100 / (1 + math.exp(-epsilon))
+    places = 0 if exact < 98 else 1 if exact < 99.8 else 3
+    share = min(100.0, math.ceil(exact * 10**places) / 10**places)
     return f"{share:.{places}f} : {100 - share:.{places}f}"
 
 

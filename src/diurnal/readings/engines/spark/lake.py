@@ -150,7 +150,7 @@ def open_panel(path: str | Path, session: Any = None) -> Panel:
     try:
         facts = json.loads(text)
         version = int(facts["version"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise _damaged() from None
     if version > VERSION:
         raise ReadingsError(

@@ -1,0 +1,135 @@
+"""Who was erased is left out of what comes next; and what is refused is said in the words of where it was asked."""
+
+import ast
+import json
+import pathlib
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import diurnal as dn
+from diurnal.errors import InputError, PlanError
+from diurnal.readings.written import write
+from diurnal.show.cli import app
+from diurnal.show.cli.verbs import with_flags
+from diurnal.show.files import left_out
+from diurnal.show.web.problems import of_error
+from diurnal.study.town import Town
+
+SOURCE = pathlib.Path(dn.__file__).parent
+HOME = "home-000003"
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(each) for each in words])
+
+
+@pytest.fixture(scope="module")
+def town():
+    """A panel of a few homes."""
+    return Town(homes=20, days=30, gap_rate=0).panel()
+
+
+def test_a_successor_is_started_without_who_was_erased(town, tmp_path):
+    """After an erasure `check`, `plan` and `start` take --without, and the refusal before it says so."""
+    panel, store, plan = (tmp_path / name for name in ("homes.parquet", "city.db", "plan.json"))
+    dn.save_panel(town, panel)
+    asked = ("--epsilon", "0.4", "--domain", 0, 8000, "--history", 10, "--mean-reading", 400)
+    assert run("plan", panel, *asked, "--out", plan).exit_code == 0
+    begin = ("start", plan, "--history", panel, "--store", store, "--acknowledge")
+    assert run(*begin, "untested").exit_code == 0
+    assert run("stop", "--store", store).exit_code == 0
+    assert run("erase", HOME, "--store", store).exit_code == 0
+    (tmp_path / "gone.txt").write_text(f"{HOME}\n\n")
+    gone = ("--without", f"@{tmp_path / 'gone.txt'}")
+    assert run("plan", panel, *asked, "--grace", 1, "--out", plan, *gone).exit_code == 0
+    refused = run(*begin, "untested")
+    assert refused.exit_code == 1
+    assert "--without NAME, or --without @FILE" in refused.stderr
+    digest = json.loads(run("check", panel, "--json", *gone).stdout)["digest"]
+    assert run(*begin, digest, *gone).exit_code == 0
+    assert len(dn.Curator.open(store).streams()) == 2
+
+
+def test_an_import_leaves_households_out(town, tmp_path):
+    """`import --without` keeps a panel that does not have them, and leaves nothing else behind."""
+    write(town, tmp_path / "town.csv")
+    words = ("import", tmp_path / "town.csv", "--zone", "Australia/Sydney", "--out", tmp_path / "homes.parquet")
+    assert run(*words, "--without", HOME).exit_code == 0
+    assert dn.open_panel(tmp_path / "homes.parquet").households == town.without([HOME]).households
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["homes.parquet", "town.csv"]
+
+
+def test_a_name_that_is_not_there_is_refused(town, tmp_path):
+    """A household to be left out that is not on the roster may be a wrong name, and is refused; so is no file."""
+    dn.save_panel(town, tmp_path / "homes.parquet")
+    words = ("plan", tmp_path / "homes.parquet", "--epsilon", "1", "--domain", 0, 8000)
+    refused = run(*words, "--without", "hoem-000003")
+    assert refused.exit_code == 1
+    assert "Names are those of the panel's roster" in refused.stderr
+    with pytest.raises(InputError, match=r"nothing\.txt cannot be read"):
+        left_out(town, [f"@{tmp_path / 'nothing.txt'}"])
+
+
+def hints():
+    """Every hint of what a plan, a check, a store and a stream refuse; 7 for what is put in between."""
+
+    def words(node):
+        if isinstance(node, ast.JoinedStr):
+            return "".join(each.value if isinstance(each, ast.Constant) else "7" for each in node.values)
+        return node.value if isinstance(node, ast.Constant) else ""
+
+    for room in ("planning", "promise", "check", "curator"):
+        for path in (SOURCE / room).rglob("*.py"):
+            for call in ast.walk(ast.parse(path.read_text())):
+                # What `instance` refuses is a value of another type, which only Python can give.
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") != "instance":
+                    yield from (words(each.value) for each in call.keywords if each.arg == "hint")
+
+
+ONLY_IN_PYTHON = (
+    *(
+        "Give stream.plan",
+        "households=226",
+        "over=4",
+        "cycle_basis=",
+        "Ellipsoid(",
+        "noise='laplace'",
+        "keep='0.9'",
+    ),
+    *(
+        "Thresholds(",
+        "Curator.open(path)",
+        "Spark frame",
+        "dn.panel(",
+        "fence=",
+        "profiles=",
+        "on_bad=",
+        "level=400",
+    ),
+    *("close=True", "people=0", "curator.erase"),
+)
+"""What hints name that neither the service nor, beyond what it has flags for, the command line can be told."""
+
+
+@pytest.mark.parametrize("said", [lambda error: of_error(error).hint, with_flags], ids=["service", "commands"])
+def test_hints_are_in_the_words_of_where_it_was_asked(said):
+    """Neither the service nor the command line speaks of Python's arguments, methods and modules."""
+    python = re.compile(r"\b\w+=['(\w.]|\b(dn|curator|panel|history|verdict|diurnal|Plan)\.[a-z_]+|informed\(")
+    found = [hint for hint in hints() if not any(each in hint for each in ONLY_IN_PYTHON)]
+    assert len(found) > 100
+    assert [hint for hint in found if python.search(said(PlanError("No.", hint=hint)))] == []
+
+
+def test_a_plan_that_no_store_would_start_is_not_written(town, tmp_path):
+    """`plan` refuses groups below the minimum as `start` does, and writes neither plan nor certificate."""
+    dn.save_panel(town.columns(range(12)), tmp_path / "few.parquet")
+    files = ("--out", tmp_path / "plan.json", "--certificate", tmp_path / "certificate.md")
+    words = ("plan", tmp_path / "few.parquet", "--epsilon", "1", "--domain", 0, 8000, *files)
+    refused = run(*words)
+    assert refused.exit_code == 1
+    assert "fewer than 15 households" in refused.stderr
+    assert "--minimum-group" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["few.parquet"]
+    assert run(*words, "--minimum-group", 12).exit_code == 0
