@@ -97,7 +97,7 @@ def on(request, tmp_path):
 
     def open_(kind, name="city", budget=None, **more):
         if kind == "memory":
-            return made.setdefault(name, dn.Curator.in_memory(budget))
+            return made.setdefault(name, dn.Curator.in_memory(budget, clock=more.get("clock")))
         if kind == "sqlite":
             return dn.Curator.open(tmp_path / f"{name}.db", budget, **more)
         if name not in made:

@@ -3,6 +3,7 @@
     DiurnalError
     ├── InputError (ValueError)        what was given cannot be used; nothing was changed
     │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, a file that is none, ...
+    │   │   └── ClockError             all of them are of times that have not come yet
     │   ├── QueryError                 weights, groups, levels and edges
     │   ├── BodyError                  bounds, caps, references
     │   ├── PlanError                  a plan that contradicts itself, or does not fit its data
@@ -56,6 +57,18 @@ class InputError(DiurnalError, ValueError):
 
 class ReadingsError(InputError):
     """Readings that cannot be used: no integers on a regular grid, a source that cannot be read or does not fit."""
+
+
+class ClockError(ReadingsError):
+    """Readings of times that have not come yet: a clock is wrong, the sender's or this machine's.
+
+    Attributes:
+        rows: How many there were.
+    """
+
+    def __init__(self, message: str, *, hint: str, rows: int) -> None:
+        super().__init__(message, hint=hint)
+        self.rows = rows
 
 
 class QueryError(InputError):

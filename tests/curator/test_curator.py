@@ -75,12 +75,12 @@ def test_started_again_it_is_the_same_stream(name):
 
 @every_level
 def test_missing_readings_and_gaps_in_the_roster_never_stop_a_stream(name):
-    """A step at which nobody reports still has a row."""
+    """Told to close a panel, a stream has a row for every step of it, also where nobody has sent a reading."""
     panel = support.town()
     present = panel.present.copy()
     present[20:24] = False
     gappy = panel.following(panel.readings, present=present, first_step=0)
-    rows = begin(name, gappy).report(gappy)
+    rows = begin(name, gappy).report(gappy, close=True)
     assert {20, 21, 22, 23} <= {row.step for row in rows}
 
 
@@ -467,7 +467,7 @@ def test_every_bin_of_every_slot_has_its_own_noise(monkeypatch):
     monkeypatch.setattr(noise, "laplace", lambda size, scale: list(range(size)))
     stream = begin("histogram", panel, mechanism="laplace")
     silent = panel.following(panel.readings, present=panel.present & False, first_step=0)
-    assert support.numerators(stream.report(silent)) == list(range(12))
+    assert support.numerators(stream.report(silent, close=True)) == list(range(12))
 
 
 @pytest.mark.parametrize("level", ["pattern", "strong"])

@@ -236,7 +236,7 @@ def test_a_step_with_one_reading_says_the_noisy_profile_alone():
     present[31, 4:] = False
     lonely = panel.following(panel.readings, present=present, first_step=0)
     stream = begin(curator(), lonely, query=dn.Sum())
-    rows = {row.step: row.numerator for row in stream.report(lonely)}
+    rows = {row.step: row.numerator for row in stream.report(lonely, close=True)}
     assert rows[30] == stream.noisy_profile["all"][2]
     assert rows[31] == stream.noisy_profile["all"][3]
     assert rows[29] != stream.noisy_profile["all"][1]
@@ -249,12 +249,12 @@ def test_a_strong_report_never_falls_back(silence):
     present[30, 1:] = False
     lonely = panel.following(panel.readings, present=present, first_step=0)
     stream = begin(curator(), lonely, query=dn.Sum(), **STRONG)
-    full = {row.step: row.numerator for row in stream.report(lonely)}
+    full = {row.step: row.numerator for row in stream.report(lonely, close=True)}
     nobody = panel.following(
         np.where(present, panel.readings, 0), present=present & (panel.steps.stop < 0), first_step=0
     )
     quiet = begin(curator(), panel, query=dn.Sum(), **STRONG)
-    assert full[30] != {row.step: row.numerator for row in quiet.report(nobody)}[30]
+    assert full[30] != {row.step: row.numerator for row in quiet.report(nobody, close=True)}[30]
 
 
 def test_a_correction_cannot_be_read_off_two_plans(silence):

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 import diurnal as dn
 import support
-from diurnal.curator import batch, ledger, watch
+from diurnal.curator import batch, store, watch
 from diurnal.curator.batch import Sent
 from diurnal.curator.watch import watch_folder, watch_table
 
@@ -166,7 +166,7 @@ def live(tmp_path, monkeypatch, silence):
         def now(cls, tz=None):
             return cls(2026, 1, 1, tzinfo=UTC)
 
-    monkeypatch.setattr(ledger, "datetime", Still)
+    monkeypatch.setattr(store, "datetime", Still)
     # What the system knows a file by does not come from what is in it.
     monkeypatch.setattr(watch, "_version", lambda path: f"file {path.name}")
 

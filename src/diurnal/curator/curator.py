@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from diurnal.curator import far, guard, people, spending, starting
 from diurnal.curator.publishing import forget_over
 from diurnal.curator.records import StreamRecord
+from diurnal.curator.report import Report
 from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
 from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
@@ -30,7 +31,7 @@ from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
-    from diurnal.curator.store import Store
+    from diurnal.curator.store import Clock, Store
     from diurnal.curator.verification import Verification
 
 
@@ -50,17 +51,18 @@ class Curator:
         return f"Curator({len(self.streams())} stream(s), head {self.head})"
 
     @classmethod
-    def in_memory(cls, budget: Budget | None = None) -> Curator:
+    def in_memory(cls, budget: Budget | None = None, *, clock: Clock | None = None) -> Curator:
         """A curator whose memory ends with the process.
 
         Args:
             budget: The caps for every household; epsilon 1 for the pattern and 1 for a cycle unless given.
+            clock: What time it is, with an offset; the clock of this machine unless given.
         """
         chosen = Budget() if budget is None else budget
         instance(chosen, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
-        from diurnal.curator.store import Store
+        from diurnal.curator.store import Store, utc_now
 
-        return cls(Store.in_memory(chosen))
+        return cls(Store.in_memory(chosen, clock or utc_now))
 
     @classmethod
     def open(
@@ -76,6 +78,7 @@ class Curator:
         fence: str | None = None,
         people: int | None = None,
         create: bool = True,
+        clock: Clock | None = None,
     ) -> Curator:
         """The curator of a store that lasts: a SQLite file, or PostgreSQL where several machines share it.
 
@@ -94,6 +97,8 @@ class Curator:
             people: With a fence, how many erasures and changes of tenancy there were since the backup was taken: a
                 published head does not tell. They must be said again before anything is reported.
             create: Whether to make a store where there is none.
+            clock: What time it is, with an offset, for deadlines, for what has not come yet and for the ledger; the
+                clock of this machine unless given.
 
         Raises:
             StoreError: It cannot be opened; or it is a backup, and there is no fence, or one that does not tell
@@ -125,6 +130,7 @@ class Curator:
                 fence=fence,
                 people=None if people is None else whole(people, "people", least=0, error=InputError),
                 create=create and fence is None,
+                clock=clock,
             )
         )
 
@@ -240,6 +246,15 @@ class Curator:
         if len(found) != 1:
             raise StreamError(f"{len(found)} streams begin with {key!r}.", hint="See curator.status().")
         return Stream(self._store, found[0])
+
+    def close_overdue(self) -> dict[str, list[Report]]:
+        """Report what is past its deadline in any stream, with what is there of it. Returns the new rows by stream.
+
+        Raises:
+            OwedError: A restored store must be told first who was erased since.
+        """
+        found = {stream.plan.hash: stream.close_overdue() for stream in self.streams()}
+        return {key: rows for key, rows in found.items() if rows}
 
     def close(self) -> None:
         """Let go of the store's database. Nothing is lost: what is asked later opens it again."""

@@ -49,7 +49,7 @@ class Event:
     number: int
     """Its place, from 1."""
     time: str
-    """When, by the clock of the machine."""
+    """When, by the clock of the store."""
     kind: str
     """What: created, settled, calendar, started, reported, drawn, stopped, raised, erased, forgotten, moved out,
     tenancy, fenced."""
@@ -61,9 +61,9 @@ class Event:
     """Random bits that are hashed with it; none in events of a store of version 1."""
 
     @classmethod
-    def after(cls, before: Event | None, kind: str, content: dict[str, Any]) -> Event:
+    def after(cls, before: Event | None, kind: str, content: dict[str, Any], now: datetime) -> Event:
         """The next event."""
-        number, time = (before.number if before else 0) + 1, datetime.now(UTC).isoformat(timespec="seconds")
+        number, time = (before.number if before else 0) + 1, now.astimezone(UTC).isoformat(timespec="seconds")
         event = cls(number=number, time=time, kind=kind, content=content, hash="", nonce=nonce())
         return replace(event, hash=chained(before, event))
 
@@ -180,9 +180,9 @@ def at(connection: Any, number: int) -> Event | None:
     return None if found is None else _event(found)
 
 
-def append(connection: Any, kind: str, content: dict[str, Any]) -> Event:
+def append(connection: Any, kind: str, content: dict[str, Any], now: datetime) -> Event:
     """Add an event, inside the transaction of what it tells of."""
-    event = Event.after(last(connection), kind, content)
+    event = Event.after(last(connection), kind, content, now)
     told = {name: getattr(event, name) for name in ("number", "time", "kind", "hash", "nonce")}
     connection.execute(schema.ledger.insert(), {**told, "content": json.dumps(content, sort_keys=True)})
     return event

@@ -10,7 +10,7 @@ from diurnal.curator import database
 from diurnal.curator.backup import go_behind
 from diurnal.curator.publishing import forget_over
 from diurnal.curator.shelf import FolderShelf
-from diurnal.curator.store import Store
+from diurnal.curator.store import Clock, Store, utc_now
 from diurnal.errors import NoStoreError, PopulationError, StoreError
 from diurnal.promise.budget import Budget
 
@@ -25,6 +25,7 @@ def opened(
     fence: str | None,
     people: int | None,
     create: bool,
+    clock: Clock | None = None,
 ) -> Store:
     """The store at a path or a PostgreSQL address; made if there is none, and that is wanted."""
     is_address = isinstance(where, str) and "://" in where
@@ -38,7 +39,7 @@ def opened(
         _check_file(path, create=create)
     engine = database.of_url(str(where)) if is_address else database.of_file(path)
     folder = Path(profiles) if profiles is not None else path.with_name(f"{path.name}-profiles")
-    store = Store(engine, FolderShelf(folder))
+    store = Store(engine, FolderShelf(folder), clock or utc_now)
     with store.transaction():
         if store.exists():
             _check(store, budget, population, frozenset(calendar))

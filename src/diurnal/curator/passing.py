@@ -10,12 +10,14 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from diurnal.curator import ledger, queries, schema
+from diurnal.curator.closing import Arrival
 from diurnal.curator.records import HeldStep
 from diurnal.errors import StoreError
 
@@ -33,6 +35,10 @@ class Passing:
     _fresh: set[tuple[int, int]]
     """Plan and cycle of noise that was drawn in this transaction."""
     _facts: dict[str, str] | None
+
+    def now(self) -> datetime:
+        """What the clock of this store shows."""
+        raise NotImplementedError
 
     def fact(self, name: str) -> Any:
         """A fact about the store; None if there is none of that name."""
@@ -99,7 +105,7 @@ class Passing:
             nonce, more = ledger.nonce(), {"found": True} if found else {}
             digest = ledger.commitment(plan, each.cycle, each.content, nonce)
             told = {"plan": plan, "cycle": each.cycle, "noise": digest, **more}
-            event = ledger.append(self._connection, "drawn", told)
+            event = ledger.append(self._connection, "drawn", told, self.now())
             self._change_noise(plan, each.cycle, nonce=nonce, event=event.number)
 
     def _is_vouched_for(self, found: Any) -> bool:
@@ -134,6 +140,7 @@ class Passing:
                 readings=np.frombuffer(found.readings, dtype="<i8").astype(np.int64),
                 present=np.frombuffer(found.present, dtype=np.uint8).astype(bool),
                 closed=found.closed,
+                reached=found.reached,
             )
             for found in self._connection.execute(query)
         }
@@ -143,6 +150,12 @@ class Passing:
         table = schema.held.c
         query = sa.select(table.step, table.closed).where(table.plan == plan).order_by(table.step)
         return dict(self._connection.execute(query).all())
+
+    def held_and_reached(self, plan: int, before: int) -> set[int]:
+        """Which steps before one are held, and have enough readings to close by what is sent."""
+        table = schema.held.c
+        query = sa.select(table.step).where(table.plan == plan, table.step < before, table.reached)
+        return set(self._connection.scalars(query).all())
 
     def hold(self, plan: int, steps: Mapping[int, HeldStep]) -> None:
         """Keep the readings of open steps, in place of what was kept of them."""
@@ -156,6 +169,7 @@ class Passing:
                     "plan": plan,
                     "step": step,
                     "closed": each.closed,
+                    "reached": each.reached,
                     "readings": each.readings.astype("<i8").tobytes(),
                     "present": each.present.astype(np.uint8).tobytes(),
                 }
@@ -195,14 +209,33 @@ class Passing:
         )
 
     def latest(self, plan: int) -> int:
-        """The latest step of which a reading was seen; -1 before there was one."""
+        """The latest step of which enough readings were seen; -1 before there was one."""
         found = self.fact(f"latest {plan}")
         return -1 if found is None else int(found)
 
     def see(self, plan: int, step: int) -> None:
-        """Remember the latest step of which a reading was seen."""
-        if step > self.latest(plan):
+        """Remember the latest step of which enough readings were seen."""
+        if step != self.latest(plan):
             self.set_fact(f"latest {plan}", step)
+
+    def arrivals(self, plan: int) -> list[Arrival]:
+        """When readings of open cycles began to come."""
+        query = sa.select(schema.arrivals).where(schema.arrivals.c.plan == plan)
+        return [
+            Arrival(cycle=found.cycle, time=datetime.fromisoformat(found.time), reached=found.reached)
+            for found in self._connection.execute(query.order_by(schema.arrivals.c.cycle))
+        ]
+
+    def arrive(self, plan: int, arrival: Arrival) -> None:
+        """Remember when readings of a cycle began to come, in place of what was known of it."""
+        self.forget_arrival(plan, arrival.cycle)
+        values = {"cycle": arrival.cycle, "time": arrival.time.isoformat(), "reached": arrival.reached}
+        self._connection.execute(schema.arrivals.insert(), {"plan": plan, **values})
+
+    def forget_arrival(self, plan: int, cycle: int) -> None:
+        """Forget when readings of a cycle began to come."""
+        table = schema.arrivals
+        self._connection.execute(table.delete().where(table.c.plan == plan, table.c.cycle == cycle))
 
     def keyed(self, *words: str) -> str:
         """A digest of words that says nothing to whoever has not the store: HMAC-SHA-256 under its secret."""

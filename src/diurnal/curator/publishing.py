@@ -136,7 +136,7 @@ class Publisher:
             return
         held = self._store.held(self._record.number, steps)
         empty = as_panel(self._record, range(1), {})
-        none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True)
+        none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True, reached=True)
         waiting = {step: replace(held.get(step, none), closed=True) for step in closed}
         self._store.hold(self._record.number, waiting)
 
@@ -287,13 +287,16 @@ def forget_over(store: Store, records: Iterable[StreamRecord]) -> None:
         number, slots = record.number, record.plan.grid.slots
         noisy = set(store.noisy_cycles(number))
         held = {step // slots for step in store.held_steps(number)}
-        for cycle in sorted(noisy | held | store.cycles_with_contents(number)):
+        awaited = {arrival.cycle for arrival in store.arrivals(number)}
+        for cycle in sorted(noisy | held | awaited | store.cycles_with_contents(number)):
             if not is_over(record, cycle, store):
                 continue
             if cycle in noisy:
                 store.close_cycle(number, cycle)
             if cycle in held:
                 store.release(number, range(cycle * slots, (cycle + 1) * slots))
+            if cycle in awaited:
+                store.forget_arrival(number, cycle)
             store.forget_contents(number, cycle)
 
 

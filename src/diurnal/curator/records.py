@@ -41,6 +41,8 @@ class HeldStep(Private):
     """Where there is one."""
     closed: bool
     """Whether it takes no more."""
+    reached: bool = False
+    """Whether enough readings are there for it to close by what is sent."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import hmac
+import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -85,8 +87,20 @@ held = sa.Table(
     sa.Column("closed", sa.Boolean, nullable=False),
     sa.Column("readings", sa.LargeBinary, nullable=False),
     sa.Column("present", sa.LargeBinary, nullable=False),
+    sa.Column("reached", sa.Boolean, nullable=False, server_default=sa.true()),
 )
-"""Readings of open steps. Private; erased when they are reported."""
+"""Readings of open steps, and whether enough of them are there for the step to close by what is sent. Private;
+erased when they are reported."""
+
+arrivals = sa.Table(
+    "arrivals",
+    tables,
+    sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("cycle", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("reached", sa.Boolean, nullable=False),
+)
+"""When readings of an open cycle began to come, and whether enough of them have. Erased when the cycle closes."""
 
 counts = sa.Table(
     "counts",
@@ -233,14 +247,28 @@ def _to_2(connection: Any) -> None:
     _add_nonces(connection)
     _add_secret(connection)
     _make_table(connection, "contents")
+    _add_arrivals(connection)
     _forget_contents_of_1(connection)
     _count_of_1_alike(connection)
     _forget_used_of_1(connection)
 
 
+def _add_arrivals(connection: Any) -> None:
+    """Begin to count deadlines: of open cycles, from the moment at which the store is brought up to date."""
+    _make_table(connection, "arrivals")
+    population = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "population"))
+    slots = json.loads(population or "{}").get("grid", {}).get("slots", 1)
+    waiting = connection.execute(sa.select(held.c.plan, held.c.step))
+    noisy = connection.execute(sa.select(noise.c.plan, noise.c.cycle).where(STILL_OPEN))
+    open_ = {(plan, step // slots) for plan, step in waiting} | {(plan, cycle) for plan, cycle in noisy}
+    now = datetime.now(UTC).isoformat()
+    for plan, cycle in sorted(open_):
+        connection.execute(arrivals.insert(), {"plan": plan, "cycle": cycle, "time": now, "reached": True})
+
+
 def _add_nonces(connection: Any) -> None:
     """Give events a nonce, and noise that waits what vouches for it; the store vouches for what it finds then."""
-    for column in (ledger.c.nonce, noise.c.nonce, noise.c.event):
+    for column in (ledger.c.nonce, noise.c.nonce, noise.c.event, held.c.reached):
         words = CreateColumn(column).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {words}")
 

@@ -13,9 +13,10 @@ import os
 import sqlite3
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from threading import RLock
 from typing import Any
@@ -34,12 +35,20 @@ from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
 from diurnal.readings.engines.spark import homes
 
+Clock = Callable[[], datetime]
+"""What time it is, with an offset."""
+
+
+def utc_now() -> datetime:
+    """What the clock of this machine shows."""
+    return datetime.now(UTC)
+
 
 class Store(Passing):
     """What a curator remembers. All methods but `transaction` are called inside it."""
 
-    def __init__(self, engine: sa.Engine, shelf: Shelf) -> None:
-        self._engine, self._shelf = engine, shelf
+    def __init__(self, engine: sa.Engine, shelf: Shelf, clock: Clock = utc_now) -> None:
+        self._engine, self._shelf, self._clock = engine, shelf, clock
         self._lock = RLock()
         self._process = os.getpid()
         self._connection: Any = None
@@ -60,9 +69,9 @@ class Store(Passing):
         self._closing = weakref.finalize(self, engine.dispose)
 
     @classmethod
-    def in_memory(cls, budget: Budget) -> Store:
+    def in_memory(cls, budget: Budget, clock: Clock = utc_now) -> Store:
         """A store that ends with the process."""
-        store = cls(in_memory(), MemoryShelf())
+        store = cls(in_memory(), MemoryShelf(), clock)
         with store.transaction():
             store.create(budget, {})
         return store
@@ -71,6 +80,10 @@ class Store(Passing):
     def shelf(self) -> Any:
         """Where rosters and profiles lie."""
         return self._shelf
+
+    def now(self) -> datetime:
+        """What the clock of this store shows, with its offset. No sender has a say in it."""
+        return self._clock()
 
     @property
     def connection(self) -> Any:
@@ -251,7 +264,7 @@ class Store(Passing):
 
     def note(self, kind: str, content: dict[str, Any]) -> Event:
         """Add an event to the ledger."""
-        return ledger.append(self._connection, kind, content)
+        return ledger.append(self._connection, kind, content, self.now())
 
     def events(self) -> Iterator[Event]:
         """The ledger."""

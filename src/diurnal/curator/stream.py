@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import far, guard
+from diurnal.curator.closing import ahead_from
 from diurnal.curator.layers import Layers, layers_of
 from diurnal.curator.publishing import Publisher, forget_over, is_over, reportable, written
 from diurnal.curator.records import StreamRecord, runs
@@ -122,9 +123,13 @@ class Stream:
             hint="Make a panel: panel.following(array) has its roster.",
             error=ReadingsError,
         )
-        return self._report(panel, close=close, again=False)
+        with self._store.transaction():
+            rows = self._report(panel, close=close, again=False)[0]
+            # A row may be among both: the last step of a cycle closes its first.
+            return list(dict.fromkeys([*rows, *self.close_overdue()]))
 
-    def _report(self, panel: Panel, *, close: bool, again: bool) -> list[Report]:
+    def _report(self, panel: Panel, *, close: bool, again: bool) -> tuple[list[Report], int]:
+        """The rows of `report`, and how many readings wait for the roster to reach their steps."""
         with self._store.transaction():
             record = self._record()
             guard.check_owed(self._store)
@@ -135,11 +140,45 @@ class Stream:
             else:
                 self._sweep(record.lake.folder.rpartition("/")[0])
                 steps = taker.take_far(panel, close=close, again=again)
-            for what, number in taker.counts.items():
-                self._store.count(record.number, what, number)
+            self._count(taker)
             # Steps that go onto the calendar may be the last ones of other plans' cycles.
             forget_over(self._store, [record] if self._store.calendar() == calendar else self._store.records())
+            return [row for run in runs(sorted(steps)) for row in self._rows(record, run)], taker.waiting
+
+    def _count(self, taker: Taker) -> None:
+        for what, number in taker.counts.items():
+            self._store.count(self._record().number, what, number)
+
+    def close_overdue(self) -> list[Report]:
+        """Report what is past its deadline, with what is there of it. Returns the rows that are new.
+
+        A deadline is two days, or the plan's own, after a step has ended, and after readings of its cycle have
+        begun to come if that is later. `report`, watches and the service see to it; call it where readings may
+        stop coming. A stream whose homes are in the lake closes with the rows that are given next.
+
+        Raises:
+            OwedError: A restored store must be told first who was erased since.
+        """
+        with self._store.transaction():
+            record = self._record()
+            guard.check_owed(self._store)
+            taker = Taker(record, self._publisher(record), self._store)
+            steps = taker.close_overdue()
+            self._count(taker)
+            if steps or taker.counts:
+                forget_over(self._store, [record])
             return [row for run in runs(sorted(steps)) for row in self._rows(record, run)]
+
+    def takes(self) -> range:
+        """The steps that readings may be of now: from its first one to the one that is going on, by the clock.
+
+        Give it to `panel`, so that rows of other times are set aside: `dn.panel(file, like=stream.plan.grid,
+        steps=stream.takes())`.
+        """
+        with self._store.transaction():
+            record = self._record()
+            stop = min(ahead_from(record, self._store.now()), record.last)
+            return range(record.first_step, max(record.first_step + 1, int(stop)))
 
     def _sweep(self, folder: str) -> None:
         """Look once, after a store was opened, for what killed processes have left in the lake."""
@@ -198,7 +237,7 @@ class Stream:
             account = None if panel is None or again else panel.quality
             for what, how_many in (*counts.items(), *_set_aside(account)):
                 self._store.count(number, what, how_many)
-            return [] if panel is None else self._report(panel, close=False, again=again)
+            return [] if panel is None else self._report(panel, close=False, again=again)[0]
 
     def remember(self, name: str, content: str, panel: Panel) -> None:
         """Remember what was in a batch that was taken, as long as no cycle of its readings is over.

@@ -22,7 +22,8 @@ from diurnal.curator.store import Store
 from diurnal.errors import StoreError
 
 NOT_LOOKED_AT: dict[str, frozenset[str]] = {
-    "held": frozenset({"plan", "step", "closed", "readings", "present"}),
+    "held": frozenset({"plan", "step", "closed", "readings", "present", "reached"}),
+    "arrivals": frozenset({"plan", "cycle", "time", "reached"}),
     "taken": frozenset({"plan", "digest"}),
     "contents": frozenset({"plan", "name", "content", "first", "last", "others"}),
     "used": frozenset({"plan", "step", "digest"}),
@@ -32,8 +33,9 @@ NOT_LOOKED_AT: dict[str, frozenset[str]] = {
 }
 """By table, the columns (of `facts`, the facts) that may be another than was written without anybody's seeing it.
 
-Readings of open steps, and how far a stream has come (`latest`, `settled`): rows of other readings have their noise
-all the same; but by blocks, who changes what is held of a block that is out lets a household count twice in its
+Readings of open steps, when they began to come (`arrivals`: another time closes a cycle sooner or later), and how
+far a stream has come (`latest`, `settled`): rows of other readings have their noise all the same; but by blocks,
+who changes what is held of a block that is out lets a household count twice in its
 cycle. What a watch or a service has taken, and the secret by which that is known: taken a second time, it reports
 no step again. Which readings pattern plans have used: the ledger would keep a digest of them for ever, also of who
 was erased; who forges one can have a later plan publish what differs between two versions of a reading. Counters,

@@ -72,7 +72,7 @@ def check_domain(domain: Any) -> tuple[int, int]:
 
 def check_counts(plan: Plan) -> None:
     """Refuse counts that are no whole numbers, or contradict each other."""
-    least = {"history": 0, "horizon": 1, "grace": 0, "minimum_group": 1, "min_readings": 1}
+    least = {"history": 0, "horizon": 1, "grace": 0, "deadline": 1, "minimum_group": 1, "min_readings": 1}
     for name, lowest in least.items():
         if getattr(plan, name) is not None:
             object.__setattr__(plan, name, whole(getattr(plan, name), name, least=lowest))

@@ -49,7 +49,7 @@ from diurnal.readings.kernels import Statistic
 from diurnal.readings.panel import Panel, Shape
 
 VERSION = 1
-LATER = frozenset({"fill", "shrink", "free"})
+LATER = frozenset({"fill", "shrink", "free", "deadline"})
 """Fields that plans of this version did not have from the beginning."""
 
 
@@ -117,6 +117,9 @@ class Plan:
     """In pattern mode: how a reference is made from the history's variations, which neighbours share."""
     grace: int = 0
     """How many steps to wait for late readings."""
+    deadline: int | None = None
+    """After how many steps a step is closed with what is there, from its end or the first reading of its cycle,
+    whichever is later; two days unless given."""
     minimum_group: int = 15
     """The least number of households a group, and in pattern mode an atom, may have."""
     calendar: str | None = None

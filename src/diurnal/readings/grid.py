@@ -69,6 +69,11 @@ class Grid:
                 f"Step {step} lies beyond the calendar.", hint="Count steps from the grid's anchor."
             ) from cause
 
+    def step_at(self, moment: datetime) -> int:
+        """Which step is going on at a moment of the world."""
+        wall = moment.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
+        return (wall - datetime.fromisoformat(self.anchor)) // timedelta(minutes=self.minutes)
+
     def slots_in(self, *, days: int) -> int:
         """How many slots so many days have."""
         return days * 24 * 60 // self.minutes

@@ -50,6 +50,7 @@ def panel(
     groups: str | Path | Mapping[str, Mapping[str, str]] | None = None,
     tenancies: str | Path | Mapping[str, str] | None = None,
     like: Grid | None = None,
+    steps: range | None = None,
     out: str | Path | None = None,
 ) -> Panel:
     """Make a panel of readings: whole numbers on a regular grid, a column a household.
@@ -75,6 +76,8 @@ def panel(
         tenancies: A file with the columns household and from, or a mapping: when tenants changed.
         like: The grid of a stream that these are more readings for: period, interval, unit, zone and the count of
             steps are its own, and the panel begins with the first row.
+        steps: With `like`, the steps that readings may be of, such as `stream.takes()`. Rows of other steps are set
+            aside: one clock that is wrong by years does not make a panel of years.
         out: A Parquet file to keep the panel in, readable by any tool; in memory unless given. For a Spark frame a
             folder wherever Spark can write, in which the panel lies.
 
@@ -90,6 +93,8 @@ def panel(
         if out is not None and not is_far:
             raise ReadingsError("A panel with like= stays in memory.", hint="Leave out=... away.")
         period, interval, unit, zone = like.slots, like.minutes, like.unit, like.zone
+    elif steps is not None:
+        raise ReadingsError("Steps are counted by a grid, and none was given.", hint="Say like=stream.plan.grid.")
     if getattr(given.format, "channel", None) == "net" and domain is None:
         raise ReadingsError(
             "Net readings may be negative, and the domain begins at 0 unless it is given.",
@@ -103,6 +108,7 @@ def panel(
         anchor=anchor,
         from_first_row=like is not None,
         until=until,
+        window=None if like is None or steps is None else _window(like, steps),
         domain=domain,
         calendar=calendar,
         fold=fold,
@@ -133,6 +139,10 @@ def panel(
             f"The rows cannot be put down to be sorted ({cause.strerror}).",
             hint="They need some 50 bytes each beside the output, or in the system's folder for such files.",
         ) from None
+
+
+def _window(grid: Grid, steps: range) -> tuple[str, str]:
+    return grid.wall(steps.start).isoformat(), grid.wall(steps.stop).isoformat()
 
 
 def _fill(stage: Stage, given: Readings) -> None:

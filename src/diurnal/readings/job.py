@@ -25,7 +25,7 @@ from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer
 from diurnal.readings.options import Options
 from diurnal.readings.panel import Panel
-from diurnal.readings.placing import Placing
+from diurnal.readings.placing import Placing, is_filled
 from diurnal.readings.quality import Quality
 from diurnal.readings.register import EPOCH
 from diurnal.readings.resampling import DuplicateError, Resampled, Rules
@@ -250,7 +250,7 @@ def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
 
 def _check_size(households: int, steps: int, n_rows: int, least: int) -> None:
     """Refuse a grid that rows hardly fill: one wrong date would make it decades long."""
-    if households * steps > 5_000_000 and n_rows < households * steps // least:
+    if not is_filled(households, steps, n_rows, least):
         raise ReadingsError(
             f"{n_rows} rows would fill less than 1 in {least:,} of {households} households and {steps} steps.",
             hint="A date may be wrong; otherwise give anchor= and until= for the span that counts.",

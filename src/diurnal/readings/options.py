@@ -45,6 +45,8 @@ class Options:
     """Whether step 0 is that of the first row instead, however little of its day there is."""
     until: int | None
     """When the last step ends; after the last row unless given."""
+    window: tuple[int, int] | None
+    """Between which times rows may start that are for a stream; others are set aside, and stretch no panel."""
     domain: tuple[int, int]
     """Between which values a reading lies, in whole units."""
     calendar: tuple[tuple[int, int], ...]
@@ -71,6 +73,7 @@ class Options:
         anchor: str | None,
         from_first_row: bool,
         until: str | None,
+        window: tuple[str, str] | None,
         domain: tuple[int, int] | None,
         calendar: str | Path | Iterable[tuple[str, str]] | None,
         fold: Fold,
@@ -95,6 +98,7 @@ class Options:
             anchor=_wall(anchor, "anchor"),
             from_first_row=from_first_row,
             until=_wall(until, "until"),
+            window=None if window is None else _window(*window),
             domain=_domain(domain, unit, minutes),
             calendar=() if calendar is None else tuple(calendar_list(calendar)),
             fold=_one_of(fold, "fold", ("calendar", "first", "mean")),
@@ -103,6 +107,12 @@ class Options:
             groups={} if groups is None else group_list(groups),
             tenancies=None if tenancies is None else tuple(tenancy_list(tenancies)),
         )
+
+
+def _window(start: str, stop: str) -> tuple[int, int]:
+    """Two times of the wall clock, as far as there are panels at them."""
+    low, high = (wall_seconds(each) or 0 for each in (start, stop))
+    return max(low, EARLIEST), min(high, LATEST)
 
 
 def _domain(domain: tuple[int, int] | None, unit: str, minutes: int) -> tuple[int, int]:

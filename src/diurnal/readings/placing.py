@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
-from diurnal.errors import ReadingsError
+from diurnal.errors import ClockError, ReadingsError
 from diurnal.readings import quality
 from diurnal.readings.clock import DAY, Clock
 from diurnal.readings.data import Integers, Marks
@@ -16,6 +17,12 @@ from diurnal.readings.resampling import PLACED
 from diurnal.readings.roster import FOREVER, Roster
 from diurnal.readings.spill import Records
 from diurnal.readings.stage import Stage
+
+ISLAND = 2
+"""How many days may lie between rows that belong together."""
+
+ROOM = 5_000_000
+"""How many cells a grid may have, however few of them rows fill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,8 @@ class Placing:
     """When step 0 begins, by the panel's clock."""
     until: int = 0
     """When the last step ends, by the panel's clock."""
+    window: tuple[int, int] | None = None
+    """Between which times rows may start, by the panel's clock; None where every time is welcome."""
 
     @classmethod
     def of(cls, stage: Stage, options: Options) -> Placing:
@@ -56,8 +65,9 @@ class Placing:
             clock=Clock.of(options.zone, first, last),
             minutes=_row_minutes(stage, options.minutes),
             ends=stage.format.label == "end",
+            window=options.window,
         )
-        anchor, until = _span(*_extent(stage, placing), options)
+        anchor, until = _span(*_extent(stage, placing, options), options)
         roster = placing.roster
         if options.meters is not None:
             roster = roster.with_terms(options.meters, anchor)
@@ -87,8 +97,8 @@ class Placing:
         """The rows in their places, and how many lie outside the panel's span, by reason."""
         wall, second = self.starts(rows)
         never = self._never_was(rows)
-        early, late = ~never & (wall < self.anchor), ~never & (wall >= self.until)
-        inside = ~(never | early | late)
+        masks = {quality.NEVER: never, **self._outside(wall, ~never)}
+        inside = ~np.logical_or.reduce(list(masks.values()))
         if not inside.all():
             rows, wall, second = rows[inside], wall[inside], second[inside]
         placed = np.empty(len(rows), dtype=PLACED)
@@ -97,9 +107,17 @@ class Placing:
         placed["meter"] = self.roster.meter[rows["meter"]]
         placed["minutes"] = self.lengths(rows)
         placed["second"] = second
-        masks = {quality.EARLY: early, quality.AFTER: late, quality.NEVER: never}
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in masks.items()}
         return placed, {reason: count for reason, count in counts.items() if count}
+
+    def _outside(self, wall: Integers, among: Marks) -> dict[str, Marks]:
+        """Which rows start outside the panel's span, by reason."""
+        early, late = among & (wall < self.anchor), among & (wall >= self.until)
+        if self.window is None:
+            return {quality.EARLY: early, quality.AFTER: late}
+        start, stop = self.window
+        before, ahead = among & (wall < start), among & (wall >= stop)
+        return {quality.BEFORE: before, quality.AHEAD: ahead, quality.FAR: (early | late) & ~(before | ahead)}
 
     def ambiguous(self) -> list[tuple[int, int]]:
         """Spans of the panel's clock in which a row without an offset may be of either of two moments.
@@ -158,16 +176,94 @@ def _smallest_gap(stage: Stage) -> int | None:
     return int(np.diff(times).min()) if len(times) > 1 else None
 
 
-def _extent(stage: Stage, placing: Placing) -> tuple[int, int]:
-    """When the first row starts and the last one ends, by the panel's clock."""
-    first, last = [], []
+def _extent(stage: Stage, placing: Placing, options: Options) -> tuple[int, int]:
+    """When the first row starts and the last one ends, by the panel's clock, of those that a panel is made for.
+
+    Raises:
+        ClockError: Every row starts after the window that the stream leaves open.
+    """
+    days: dict[int, _Day] = {}
+    ahead = 0
     with Progress("Looking at times", len(stage)) as bar:
         for batch in stage.spill.batches():
             wall = placing.starts(batch)[0]
-            first.append(int(wall.min()))
-            last.append(int((wall + 60 * placing.lengths(batch)).max()))
+            ends = wall + 60 * placing.lengths(batch)
+            if placing.window is not None:
+                start, stop = placing.window
+                ahead += int(np.count_nonzero(wall >= stop))
+                inside = (wall >= start) & (wall < stop)
+                wall, ends = wall[inside], ends[inside]
+            _add_days(days, wall, ends)
             bar.advance(len(batch))
-    return min(first), max(last)
+    if not days:
+        _refuse_all(len(stage), ahead)
+    kept = _near_each_other(days, len(placing.roster.households), options)
+    return min(day.first for day in kept), max(day.last for day in kept)
+
+
+@dataclass
+class _Day:
+    """The rows of a day."""
+
+    number: int
+    rows: int
+    first: int
+    last: int
+
+
+def _add_days(days: dict[int, _Day], starts: Integers, ends: Integers) -> None:
+    numbers, where = np.unique(starts // DAY, return_inverse=True)
+    for place, number in enumerate(numbers.tolist()):
+        mine = where == place if len(numbers) > 1 else slice(None)
+        found = _Day(number, len(starts[mine]), int(starts[mine].min()), int(ends[mine].max()))
+        known = days.setdefault(number, found)
+        if known is not found:
+            known.rows += found.rows
+            known.first, known.last = min(known.first, found.first), max(known.last, found.last)
+
+
+def _refuse_all(rows: int, ahead: int) -> NoReturn:
+    if ahead:
+        raise ClockError(
+            f"All {rows:,} rows that could be placed are of times that have not come yet, or that this stream "
+            "does not report.",
+            hint="Check the clock and the time zone of the sender, and the clock of this machine.",
+            rows=ahead,
+        )
+    raise ReadingsError(
+        f"All {rows:,} rows are of times before the stream begins.",
+        hint="Check the dates, the time zone, and which stream these readings are for.",
+    )
+
+
+def _near_each_other(days: dict[int, _Day], households: int, options: Options) -> list[_Day]:
+    """The days that a panel for a stream is made of: without stray ones, if these would make it huge and empty.
+
+    A meter whose clock has fallen back to 1970 sends rows among those of all others. Islands of days at either end
+    are left out, the one with fewer rows first, until the rows fill the panel well enough.
+    """
+    kept = [days[number] for number in sorted(days)]
+    if not options.from_first_row:
+        return kept
+    islands: list[list[_Day]] = []
+    for day in kept:
+        if islands and day.number - islands[-1][-1].number <= ISLAND:
+            islands[-1].append(day)
+        else:
+            islands.append([day])
+    while len(islands) > 1:
+        steps = (islands[-1][-1].last - islands[0][0].first) // (60 * options.minutes)
+        rows = sum(day.rows for island in islands for day in island)
+        if is_filled(households, steps, rows):
+            break
+        first, last = (sum(day.rows for day in islands[end]) for end in (0, -1))
+        islands.pop(0 if first < last else -1)
+    return [day for island in islands for day in island]
+
+
+def is_filled(households: int, steps: int, rows: int, least: int = 100) -> bool:
+    """Whether rows fill a grid well enough: one wrong date would make it decades long."""
+    return households * steps <= ROOM or rows >= households * steps // least
 
 
 def _span(first: int, last: int, options: Options) -> tuple[int, int]:
