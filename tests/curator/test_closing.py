@@ -1,5 +1,6 @@
 """When steps close: by what was sent, by deadlines, and never by a clock that is wrong."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.curator.closing import AHEAD, STRAY
-from diurnal.errors import ClockError
+from diurnal.errors import ClockError, StoreError, StreamError
 
 STEP = timedelta(minutes=30)
 BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
@@ -211,3 +212,151 @@ def test_a_store_that_believed_a_wrong_clock_is_healed(opens):
     stream.report(sent(panel, {16: range(20)}))
     assert stream.rows() == []
     assert [row.step for row in stream.report(sent(panel, {16: range(20, 40)}))] == [16]
+
+
+FAR = 10_000
+"""A step of the year after."""
+
+
+def with_stray_row(opens, clock, **fields):
+    """A stream of an older diurnal: a reading of a step that is far ahead was believed, and has a row."""
+    panel = support.town(cycles=60)
+    stream = start(opens, panel, clock, **fields)
+    stream.report(panel.between(16, 20))
+    now, clock.now = clock.now, BEGIN + 10**6 * STEP
+    stream.report(sent(panel, {FAR: ALL}), close=True)
+    clock.now = now
+    assert [row.step for row in stream.rows()] == [16, 17, 18, 19, FAR]
+    return panel, stream
+
+
+@pytest.mark.parametrize("level", ["basis", "blocks", "slot by slot"])
+def test_one_future_reading_does_not_end_a_stream_in_the_future(level, opens):
+    """What one clock has sent ahead of all others has no part in where a stream ends, and is erased then."""
+    panel, clock = support.town(cycles=60), Clock(10**6)
+    stream = start(opens, panel, clock, **LEVELS[level])
+    stream.report(sent(panel, {**dict.fromkeys(range(16, 20), ALL), 20: ALL, FAR: [3]}))
+    assert stream.stop(dry_run=True) == 24
+    assert stream.stop() == 24
+    with stream._store.transaction():
+        assert all(step < 24 for step in stream._store.held_steps(1))
+
+
+def test_a_dry_run_stops_nothing(opens):
+    """Asked where it would end, a stream goes on, and the ledger is as it was."""
+    panel, clock = support.town(), Clock(30)
+    stream = start(opens, panel, clock)
+    stream.report(panel.between(16, 18))
+    curator = opens()
+    before = curator.ledger()
+    assert (stream.stop(dry_run=True), stream.stop(at=40, dry_run=True)) == (20, 40)
+    assert curator.ledger() == before
+    assert len(stream.report(panel.between(18, 22))) == 4
+
+
+def test_a_stream_ends_where_it_is_told(opens):
+    """Steps before the given one are reported as ever, and none from it on."""
+    panel, clock = support.town(), Clock(48)
+    stream = start(opens, panel, clock)
+    assert stream.stop(at=22) == 22
+    assert [row.step for row in stream.report(panel.between(16, 30))] == list(range(16, 22))
+
+
+def test_a_stream_that_was_reported_years_ahead_has_a_way_out(opens):
+    """Stopped at a step before rows of the future, a stream has a successor that begins there, and never reports
+    those steps again; the successor's page, fence and end are of today.
+    """
+    clock = Clock(20)
+    panel, stream = with_stray_row(opens, clock)
+    curator = opens(clock=clock)
+    assert stream.stop() == 20
+    next_ = curator.start(support.plan_for(panel, query=dn.Mean()), history=panel.first(4), acknowledge="untested")
+    clock.at(10**6)
+    rows = next_.report(sent(panel, {20: ALL, 21: ALL, FAR: ALL, FAR + 1: ALL}))
+    assert [row.step for row in rows] == [20, 21, FAR + 1]
+    assert curator.verify().sound
+
+
+def test_an_end_in_the_future_can_be_brought_forward(opens):
+    """A stream that an older diurnal has stopped years ahead ends today, and the successor that waits for that end
+    begins today, without spending anything again.
+    """
+    panel, clock = support.town(cycles=60), Clock(20)
+    stream = start(opens, panel, clock)
+    stream.report(panel.between(16, 20))
+    curator = opens(clock=clock)
+    stream.stop(at=FAR)
+    waiting = curator.start(
+        support.plan_for(panel, query=dn.Mean()), history=panel.first(4), acknowledge="untested"
+    )
+    clock.at(24)
+    assert waiting.report(panel.between(20, 24)) == []
+    spent = curator.status().pattern
+    assert stream.stop(at=20) == 20
+    assert [row.step for row in waiting.report(panel.between(20, 24))] == [20, 21, 22, 23]
+    assert curator.status().pattern == spent
+    assert curator.verify().sound
+    with pytest.raises(StreamError, match="cannot go on"):
+        stream.stop(at=30)
+
+
+def test_a_restored_backup_is_not_fenced_for_years(lasting, tmp_path):
+    """A head of a store that has reported a step of the future is refused until that step is named; then the backup
+    goes on today, and never reports that step again.
+    """
+    clock = Clock(20)
+    panel = support.town(cycles=60)
+    stream = start(lasting, panel, clock)
+    stream.report(panel.between(16, 20))
+    curator = lasting(clock=clock)
+    curator.backup(tmp_path / "backup.db")
+    now, clock.now = clock.now, BEGIN + 10**6 * STEP
+    stream.report(sent(panel, {FAR: ALL}), close=True)
+    clock.now = now
+    head, where = curator.status().head, tmp_path / "backup.db"
+    with pytest.raises(StoreError, match="has not come yet"):
+        dn.Curator.open(where, fence=head, clock=clock)
+    with pytest.raises(StoreError, match="no stray"):
+        dn.Curator.open(where, fence=head, strays=[FAR, 18], clock=clock)
+    assert dn.Curator.after_fence(where, fence=head, strays=[FAR], clock=clock) == 24
+    restored = dn.Curator.open(where, fence=head, strays=[FAR], clock=clock)
+    clock.at(10**6)
+    rows = restored.streams()[0].report(sent(panel, {23: ALL, 24: ALL, FAR: ALL, FAR + 1: ALL}))
+    assert [row.step for row in rows] == [24, FAR + 1]
+    assert restored.verify().sound
+
+
+def test_who_reads_begins_with_what_has_come(lasting, tmp_path):
+    """The last step of a stream, for its page and for status, is the last that has come; exports have all rows."""
+    from diurnal.curator.reading import Reader
+
+    clock = Clock(20)
+    _, stream = with_stray_row(lasting, clock)
+    curator = lasting(clock=clock)
+    assert curator.status().streams[0].last_step == 19
+    assert len(stream.rows()) == 5
+    where = curator._store._engine.url
+    with_password = where.render_as_string(hide_password=False)
+    reader = Reader.open(where.database if where.drivername.startswith("sqlite") else with_password, clock)
+    assert reader.look().streams[0].last_step == 19
+    reader.close()
+
+
+def test_what_cannot_be_taken_back_is_rehearsed(opens):
+    """Rehearsed, an erasure, a change of tenancy and a raised cap are checked, and nothing has happened."""
+    panel, clock = support.town(), Clock(48)
+    stream = start(opens, panel, clock)
+    stream.report(panel.between(16, 20))
+    curator = opens(clock=clock)
+    before = (curator.ledger(), curator.status().to_json())
+    with curator.rehearsed():
+        curator.erase("3")
+    with curator.rehearsed():
+        curator.move_out("4", 20)
+    with curator.rehearsed():
+        curator.raise_cap(replace(support.ROOMY, pattern="1000", strong="1000"))
+    with pytest.raises(StreamError), curator.rehearsed():
+        curator.erase("nobody")
+    assert (curator.ledger(), curator.status().to_json()) == before
+    assert len(stream.report(panel.between(20, 24))) == 4
+    assert curator.verify().sound

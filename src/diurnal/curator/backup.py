@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -15,11 +15,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from diurnal.curator import database, schema
+from diurnal.curator.closing import TOLERANCE
 from diurnal.curator.ledger import Head, loss_of, loss_text
 from diurnal.curator.store import Store
 from diurnal.errors import StoreError
 from diurnal.place import check_place
 from diurnal.promise.budget import Loss
+from diurnal.readings.grid import Grid
 
 
 def back_up(store: Store, target: Path) -> Head:
@@ -88,13 +90,14 @@ def _copy(store: Store, path: Path, head: str) -> None:
         plain.execute("PRAGMA journal_mode=DELETE")
 
 
-def go_behind(store: Store, words: str | None, people: int | None = None) -> None:
+def go_behind(store: Store, words: str | None, people: int | None = None, strays: Collection[int] = ()) -> None:
     """Let a restored backup go on behind its fence: what it does not know counts as spent, and is never drawn.
 
     Args:
         store: The backup.
         words: The last head that was published, or the custodian's own, which says more.
         people: How many erasures and changes of tenancy there were since the backup was taken.
+        strays: Steps that have not come yet, and were published all the same because a clock was wrong.
 
     Raises:
         StoreError: There is no head, or it is not of this store, or it does not say how many there were.
@@ -128,12 +131,13 @@ def go_behind(store: Store, words: str | None, people: int | None = None) -> Non
         "base": past["base"],
         "pattern": loss_text(loss_of(past["pattern"]) + _less(head.pattern, base.pattern)),
         "strong": loss_text(loss_of(past["strong"]) + _less(head.strong, base.strong)),
-        "step": max(past["step"], head.step),
+        "step": max(past["step"], _last_step(store, head, strays)),
         "levels": "".join(sorted({*past["levels"], *head.levels})),
     }
     knew = (base.people or 0) if knew is None else knew
     owed = max(store.owed(), _people_by(head, people, knew) - store.people())
     if not known:
+        store.close_steps(strays, apart=0)
         store.set_fact("fence", missing)
     if not known or owed > store.owed():
         store.set_fact("owed", owed)
@@ -155,6 +159,35 @@ def _is_there(store: Store, head: Head, *, behind: bool) -> bool:
     if head.store != store.fact("id") or (there not in (None, head.hash) and not behind):
         raise StoreError("This store did not publish this head.", hint="Restore the right backup.")
     return there == head.hash
+
+
+def _last_step(store: Store, head: Head, strays: Collection[int]) -> int:
+    """The last step that was published in its time, by a head.
+
+    Raises:
+        StoreError: It has not come yet, and nobody says that it was published ahead of time.
+    """
+    population = store.fact("population") or {}
+    if "grid" not in population:
+        return head.step
+    grid = Grid(**population["grid"])
+    now = grid.step_at(store.now() + TOLERANCE)
+    wrong = [step for step in strays if step <= now]
+    if wrong:
+        raise StoreError(
+            f"Step {wrong[0]} has come by the clock of this machine ({grid.time(wrong[0])}): it is no stray.",
+            hint="Name only steps that were published before their time. Check the clock of this machine.",
+        )
+    if head.step <= now:
+        return head.step
+    if head.step not in strays:
+        raise StoreError(
+            f"By this head a step was published that has not come yet: {grid.time(head.step)}. The store would "
+            "report nothing until then.",
+            hint="Check the clock of this machine. If readings with a wrong clock were published, name every step "
+            f"that was published ahead of its time: strays=[{head.step}, ...] (--stray on the command line).",
+        )
+    return now
 
 
 def _people_by(head: Head, said: int | None, knew: int) -> int:

@@ -20,16 +20,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from diurnal.curator import ledger
+from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
 from diurnal.curator.intake import HELD
 from diurnal.curator.publishing import reportable
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.stream import Stream
-from diurnal.errors import ReadingsError, StreamError
+from diurnal.errors import ClockError, ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
 
-NOT_TAKEN = ("late, and not taken", "outside the domain", HELD)
+NOT_TAKEN = ("late, and not taken", "outside the domain", AHEAD, HELD)
 """Counters of single readings that a stream has set aside."""
 
 
@@ -57,6 +58,8 @@ class Fate(Private):
     """How many rows were released with it."""
     taken: int = 0
     """How many readings it has taken."""
+    waiting: int = 0
+    """How many of these are ahead of what the other homes have sent: they wait for them, and close nothing."""
     set_aside: dict[str, int] = field(default_factory=dict)
     """What it has not taken, by reason."""
 
@@ -107,6 +110,24 @@ def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = Non
         )
 
 
+def takes(curator: Curator, *, stream: str | None = None) -> range:
+    """The steps that a batch may have readings of now, by the clock: others are set aside as it is read.
+
+    Raises:
+        StreamError: No stream takes readings, or none is called so.
+    """
+    with curator._store.transaction():
+        spans = [Stream(curator._store, record.key).takes() for record in _open(curator, stream)]
+    return range(min(span.start for span in spans), max(span.stop for span in spans))
+
+
+def count_ahead(curator: Curator, rows: int, *, stream: str | None = None) -> None:
+    """Count rows of a batch that was refused because all of them are ahead of the clock."""
+    with curator._store.transaction():
+        for record in _open(curator, stream):
+            curator._store.count(record.number, AHEAD, rows)
+
+
 def _open(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
     """The streams that still report something."""
     if stream is not None:
@@ -121,8 +142,10 @@ def _is_open(curator: Curator, record: StreamRecord) -> bool:
     if record.lake is not None:
         # Its readings come from the lake.
         return False
-    last = curator._store.last_step(record.number)
-    return record.end is None or max(record.first_step, -1 if last is None else last + 1) < record.end
+    if record.end is None:
+        return True
+    last = curator._store.last_step(record.number, before=record.end)
+    return max(record.first_step, -1 if last is None else last + 1) < record.end
 
 
 def _concerns(record: StreamRecord, panel: Panel) -> bool:
@@ -149,7 +172,12 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
     store, stream = curator._store, Stream(curator._store, record.key)
     before, given = store.counts(record.number), _given(curator, record, panel)
     last = ledger.last(store.connection)
-    stream.report(panel)
+    try:
+        _, waiting = stream._report(panel, close=False, again=False)
+    except ClockError as error:
+        # Nothing was taken, so nothing is remembered under its key: it may be sent again when its time has come.
+        store.count(record.number, AHEAD, error.rows)
+        return Fate(stream=record.key, set_aside={AHEAD: error.rows})
     if sent.key is not None:
         name = _name(curator, sent.sender, sent.key)
         store.take(record.number, name)
@@ -160,6 +188,7 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
         stream=record.key,
         reports=_released(curator, record, 0 if last is None else last.number),
         taken=given - sum(counts[what] for what in NOT_TAKEN),
+        waiting=waiting,
         set_aside={what: number for what, number in counts.items() if number},
     )
 

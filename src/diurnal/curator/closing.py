@@ -130,6 +130,12 @@ def overdue(record: StreamRecord, arrivals: Iterable[Arrival], *, latest: int, n
     return Overdue(closing=closing, stray=tuple(stray))
 
 
+def deadline(record: StreamRecord, arrival: Arrival) -> datetime:
+    """When a cycle is closed at the latest, if the roster has reached it."""
+    stop = (arrival.cycle + 1) * record.plan.grid.slots
+    return max(arrival.time, since_end(record, stop)) + waits(record)
+
+
 def waits(record: StreamRecord) -> timedelta:
     """How long a step waits, at the longest."""
     grid = record.plan.grid

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diurnal.curator import far, guard, people, spending, starting
+from diurnal.curator import closing, far, guard, people, spending, starting
 from diurnal.curator.publishing import forget_over
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.report import Report
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
     from diurnal.curator.store import Clock, Store
     from diurnal.curator.verification import Verification
+
+
+class _OverError(Exception):
+    """A rehearsal is over."""
 
 
 class Curator:
@@ -77,6 +82,7 @@ class Curator:
         profiles: str | Path | None = None,
         fence: str | None = None,
         people: int | None = None,
+        strays: Iterable[int] = (),
         create: bool = True,
         clock: Clock | None = None,
     ) -> Curator:
@@ -96,6 +102,8 @@ class Curator:
             fence: After restoring a backup, the last head that was published; or the custodian's own, of `status`.
             people: With a fence, how many erasures and changes of tenancy there were since the backup was taken: a
                 published head does not tell. They must be said again before anything is reported.
+            strays: With a fence, steps that have not come yet and were published all the same, because a clock was
+                wrong. They are never reported again, and the store goes on from today.
             create: Whether to make a store where there is none.
             clock: What time it is, with an offset, for deadlines, for what has not come yet and for the ledger; the
                 clock of this machine unless given.
@@ -129,10 +137,31 @@ class Curator:
                 profiles=profiles,
                 fence=fence,
                 people=None if people is None else whole(people, "people", least=0, error=InputError),
+                strays=[whole(step, "strays", least=0, error=InputError) for step in strays],
                 create=create and fence is None,
                 clock=clock,
             )
         )
+
+    @classmethod
+    def after_fence(
+        cls,
+        where: str | Path,
+        *,
+        fence: str,
+        people: int | None = None,
+        strays: Iterable[int] = (),
+        profiles: str | Path | None = None,
+        clock: Clock | None = None,
+    ) -> int:
+        """From which step on a restored backup would report behind a fence. Nothing is changed.
+
+        Raises:
+            StoreError: It would be refused.
+        """
+        from diurnal.curator.opening import rehearsed
+
+        return rehearsed(where, profiles=profiles, fence=fence, people=people, strays=list(strays), clock=clock)
 
     def start(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> Stream:
         """Start a plan, or find it started.
@@ -344,6 +373,29 @@ class Curator:
             raise StoreError("A store in memory has no backup.", hint="Curator.open(path) makes one that lasts.")
         return str(back_up(self._store, Path(path)))
 
+    @contextmanager
+    def rehearsed(self, is_rehearsal: bool = True) -> Iterator[None]:
+        """Do something that cannot be taken back, such as `erase`, without its ever happening.
+
+        Whatever would be refused is refused. Nothing may be reported inside: what was drawn must be kept.
+
+        Args:
+            is_rehearsal: Whether it is one; else it happens as ever.
+        """
+        if not is_rehearsal:
+            yield
+            return
+        try:
+            with self._store.transaction():
+                before = self._store.last_number()
+                yield
+                kinds = {event.kind for event in self._store.events() if event.number > before}
+                assert not kinds & {"reported", "drawn", "started"}, "a rehearsal draws nothing"
+                raise _OverError
+        except _OverError:
+            with self._store.transaction():
+                self._store.sweep()
+
     def erase(self, household: str) -> None:
         """Forget a household: its profile and its readings are deleted, and it does not move from now on.
 
@@ -366,7 +418,12 @@ class Curator:
 
 
 def _status(record: StreamRecord, store: Store) -> StreamStatus:
-    last = store.last_step(record.number)
+    number, slots = record.number, record.plan.grid.slots
+    last = store.last_step(number, before=closing.ahead_from(record, store.now()))
+    held, latest = store.held_steps(number), store.latest(number)
+    arrivals = [each for each in store.arrivals(number) if each.reached or each.cycle * slots <= latest]
+    oldest = min(arrivals, key=lambda each: closing.deadline(record, each), default=None)
+    late = closing.overdue(record, store.arrivals(number), latest=latest, now=store.now())
     return StreamStatus(
         plan=record.key,
         level=record.plan.level,
@@ -376,7 +433,11 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
         last_step=last,
         last_time=None if last is None else record.plan.grid.time(last),
         end=record.end,
-        open_steps=len(store.held_steps(record.number)),
+        open_steps=len(held),
+        stray_steps=sum(step > latest for step in held),
+        held_since=None if oldest is None else oldest.time.isoformat(timespec="seconds"),
+        closes=None if oldest is None else closing.deadline(record, oldest).isoformat(timespec="seconds"),
+        overdue=sum(closing.deadline(record, each) <= store.now() for each in arrivals) + len(late.stray),
         acknowledged=record.acknowledged,
-        counts=store.quality(record.number),
+        counts=store.quality(number),
     )

@@ -51,8 +51,8 @@ class Event:
     time: str
     """When, by the clock of the store."""
     kind: str
-    """What: created, settled, calendar, started, reported, drawn, stopped, raised, erased, forgotten, moved out,
-    tenancy, fenced."""
+    """What: created, settled, calendar, started, begins, reported, drawn, stopped, raised, erased, forgotten, moved
+    out, tenancy, fenced."""
     content: dict[str, Any]
     """The rest."""
     hash: str

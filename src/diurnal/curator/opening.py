@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,31 @@ def opened(
     profiles: str | Path | None,
     fence: str | None,
     people: int | None,
+    strays: Collection[int] = (),
     create: bool,
     clock: Clock | None = None,
 ) -> Store:
     """The store at a path or a PostgreSQL address; made if there is none, and that is wanted."""
+    store = _at(where, profiles, create=create, clock=clock)
+    with store.transaction():
+        if store.exists():
+            _check(store, budget, population, frozenset(calendar))
+            _check_place(store, fence)
+            go_behind(store, fence, people, strays)
+            if fence is not None:
+                forget_over(store, store.records())
+            store.sweep()
+        elif fence is not None or not create:
+            raise NoStoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
+        else:
+            store.create(Budget() if budget is None else budget, population)
+            store.close_steps(calendar)
+            _check_place(store, None)
+    return store
+
+
+def _at(where: str | Path, profiles: str | Path | None, *, create: bool, clock: Clock | None) -> Store:
+    """A store, of which it is not known yet whether it is there."""
     is_address = isinstance(where, str) and "://" in where
     if is_address and profiles is None:
         raise StoreError(
@@ -39,22 +60,38 @@ def opened(
         _check_file(path, create=create)
     engine = database.of_url(str(where)) if is_address else database.of_file(path)
     folder = Path(profiles) if profiles is not None else path.with_name(f"{path.name}-profiles")
-    store = Store(engine, FolderShelf(folder), clock or utc_now)
-    with store.transaction():
-        if store.exists():
-            _check(store, budget, population, frozenset(calendar))
-            _check_place(store, fence)
-            go_behind(store, fence, people)
-            if fence is not None:
-                forget_over(store, store.records())
-            store.sweep()
-        elif fence is not None or not create:
-            raise NoStoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
-        else:
-            store.create(Budget() if budget is None else budget, population)
-            store.close_steps(calendar)
-            _check_place(store, None)
-    return store
+    return Store(engine, FolderShelf(folder), clock or utc_now)
+
+
+class _OverError(Exception):
+    """A rehearsal is over."""
+
+
+def rehearsed(
+    where: str | Path,
+    *,
+    profiles: str | Path | None,
+    fence: str,
+    people: int | None,
+    strays: Collection[int],
+    clock: Clock | None = None,
+) -> int:
+    """From which step on a store would report behind a fence; nothing is written.
+
+    Raises:
+        StoreError: There is no store, or it would be refused.
+    """
+    store, resumes = _at(where, profiles, create=False, clock=clock), 0
+    try:
+        with store.transaction():
+            if not store.exists():
+                raise NoStoreError("There is no store there.", hint="Say where it is; starting a plan makes one.")
+            go_behind(store, fence, people, strays)
+            slots = (store.fact("population") or {}).get("grid", {}).get("slots", 1)
+            resumes = store.resumes(slots)
+            raise _OverError
+    except _OverError:
+        return resumes
 
 
 def _check_file(path: Path, *, create: bool) -> None:

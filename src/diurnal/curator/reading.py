@@ -18,10 +18,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from diurnal.curator import database, ledger, queries, schema
+from diurnal.curator.closing import TOLERANCE
 from diurnal.curator.ledger import Event
 from diurnal.curator.publishing import written
 from diurnal.curator.records import Group, by_step, check_version
 from diurnal.curator.report import Report
+from diurnal.curator.store import Clock, utc_now
 from diurnal.planning.plan import Plan
 from diurnal.promise.guarantee import Guarantee
 
@@ -41,7 +43,7 @@ class Published:
     end: int | None
     """The step from which on it reports nothing; None while it runs."""
     last_step: int | None
-    """The latest step it has reported."""
+    """The latest step it has reported, of those that have come by now."""
 
     @property
     def key(self) -> str:
@@ -79,20 +81,20 @@ class Look:
 class Reader:
     """Reads what is public of a store that is there. It may be used by several threads at once."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, clock: Clock = utc_now) -> None:
         """Read through an engine that `database.for_reading` has made; `Reader.open` does both."""
-        self._engine = engine
+        self._engine, self._clock = engine, clock
         self._plans: dict[str, tuple[Plan, tuple[Group, ...]]] = {}
         self._closing = weakref.finalize(self, engine.dispose)
 
     @classmethod
-    def open(cls, where: str | Path) -> Reader:
+    def open(cls, where: str | Path, clock: Clock = utc_now) -> Reader:
         """Read a store: a SQLite file, or an address of PostgreSQL. A curator has opened it before.
 
         Raises:
             StoreError: It is no address of a database, or its driver is missing.
         """
-        return cls(database.for_reading(where))
+        return cls(database.for_reading(where), clock)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -158,7 +160,9 @@ class Reader:
         content = json.loads(found.content)
         plan, groups = self._plan(found.token, content)
         query = sa.select(sa.func.max(schema.rows.c.step)).where(schema.rows.c.plan == found.number)
-        last = connection.scalar(query)
+        # Rows that a wrong clock has put years ahead are there, and nobody wants to begin with them.
+        come = query.where(schema.rows.c.step <= plan.grid.step_at(self._clock() + TOLERANCE))
+        last = connection.scalar(come)
         return Published(
             plan=plan,
             number=found.number,

@@ -32,6 +32,14 @@ class StreamStatus(Private):
     """The step from which on it is stopped."""
     open_steps: int
     """How many steps are held."""
+    stray_steps: int
+    """How many of them are ahead of what the other homes have sent: they wait, and close nothing."""
+    held_since: str | None
+    """When readings of the oldest open cycle began to come; None where nothing is open."""
+    closes: str | None
+    """When the oldest open cycle is closed at the latest, with what is there."""
+    overdue: int
+    """How many cycles are past their deadline, and still open: nothing closes them here."""
     acknowledged: str | None
     """What was acknowledged when it was started: whom and which period a verdict is about."""
     counts: dict[str, int]
@@ -81,4 +89,10 @@ def _lines(stream: StreamStatus) -> list[str]:
         f"stream   {stream.plan[:12]}  {stream.level}, {stream.households:,} households, {state}",
         f"         {reached}; {stream.open_steps} step(s) held",
     ]
+    if stream.stray_steps:
+        about.append(f"         {stream.stray_steps:,} of them ahead of all other homes: is a clock wrong?")
+    if stream.held_since is not None:
+        about.append(f"         open since {stream.held_since}, closed at the latest at {stream.closes}")
+    if stream.overdue:
+        about.append(f"         OVERDUE: {stream.overdue:,} cycle(s). Close them: diurnal close")
     return about + [f"         {number:,} {what}" for what, number in sorted(stream.counts.items())]

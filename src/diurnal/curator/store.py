@@ -266,6 +266,11 @@ class Store(Passing):
         """Add an event to the ledger."""
         return ledger.append(self._connection, kind, content, self.now())
 
+    def last_number(self) -> int:
+        """How many events the ledger has."""
+        event = ledger.last(self._connection)
+        return 0 if event is None else event.number
+
     def events(self) -> Iterator[Event]:
         """The ledger."""
         return ledger.events(self._connection)
@@ -380,6 +385,10 @@ class Store(Passing):
         """Remember that a plan reports nothing from a step on."""
         self.change(replace(record, end=step), "stopped", {"step": step})
 
+    def begin(self, record: StreamRecord, step: int) -> None:
+        """Remember that a plan that has reported nothing may report from another step on."""
+        self.change(replace(record, first_step=step), "begins", {"step": step})
+
     # The calendar.
 
     def calendar(self) -> frozenset[int]:
@@ -388,13 +397,18 @@ class Store(Passing):
             self._closed_steps = frozenset(self._connection.scalars(queries.CALENDAR).all())
         return self._closed_steps
 
-    def close_steps(self, steps: Iterable[int]) -> None:
-        """Put more steps on the calendar."""
-        more = sorted(set(steps) - self.calendar()) if steps else []
+    def close_steps(self, steps: Iterable[int], *, apart: int | None = None) -> None:
+        """Put more steps on the calendar.
+
+        Args:
+            steps: The steps, which are never reported from now on.
+            apart: The number of the plan that has reported them ahead of time, if that is why.
+        """
+        more = sorted(set(steps) - self.calendar())
         if more:
             self._connection.execute(schema.calendar.insert(), [{"step": step} for step in more])
             self._closed_steps = None
-            self.note("calendar", {"steps": more})
+            self.note("calendar", {"steps": more, **({} if apart is None else {"apart": apart})})
 
     # Released rows.
 
@@ -418,10 +432,10 @@ class Store(Passing):
         asked = {"plan": plan, "first": min(steps), "last": max(steps)}
         return set(self._connection.scalars(queries.PUBLISHED, asked).all())
 
-    def last_step(self, plan: int) -> int | None:
-        """The latest step a plan has published."""
+    def last_step(self, plan: int, *, before: int | None = None) -> int | None:
+        """The latest step a plan has published; or the latest before another one."""
         query = sa.select(sa.func.max(schema.rows.c.step)).where(schema.rows.c.plan == plan)
-        found = self._connection.scalar(query)
+        found = self._connection.scalar(query if before is None else query.where(schema.rows.c.step < before))
         return None if found is None else int(found)
 
     def publish(

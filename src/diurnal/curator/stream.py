@@ -271,23 +271,38 @@ class Stream:
             record = self._record()
             return Taker(record, self._publisher(record), self._store).reach(there)
 
-    def close(self, *, before: int) -> list[Report]:
-        """Report what is missing of the open steps and cycles that end by a step, taking it as missing readings.
+    def open_steps(self, *, before: int) -> set[int]:
+        """The steps that `close` would report: those without rows, of open cycles that end by a step."""
+        with self._store.transaction():
+            record = self._record()
+            return set().union(*(self._open_of(record, cycle) for cycle in self._ended(record, before)))
 
-        Their noise and held readings are erased then. A cycle that is still going on at that step goes on.
+    def _ended(self, record: StreamRecord, before: int) -> list[int]:
+        slots = record.plan.grid.slots
+        before = min(before, ahead_from(record, self._store.now()))
+        return sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
+
+    def _open_of(self, record: StreamRecord, cycle: int) -> set[int]:
+        slots = record.plan.grid.slots
+        steps = range(cycle * slots, (cycle + 1) * slots)
+        return set(reportable(record, steps, self._store)) - self._store.published(record.number, steps)
+
+    def close(self, *, before: int) -> list[Report]:
+        """Report what is missing of the open cycles that end by a step, taking it as missing readings.
+
+        Their noise and held readings are erased then. A cycle that is still going on at that step goes on, and so
+        does one that has not ended by the clock.
 
         Args:
-            before: The step by which a step or cycle must have ended.
+            before: The step by which a cycle must have ended.
         """
         with self._store.transaction():
             record, slots = self._record(), self.plan.grid.slots
-            ended = sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
+            ended = self._ended(record, before)
             guard.check_owed(self._store)
             publisher = self._publisher(record)
             for cycle in ended:
-                steps = range(cycle * slots, (cycle + 1) * slots)
-                published = self._store.published(record.number, steps)
-                open_ = set(reportable(record, steps, self._store)) - published
+                open_ = self._open_of(record, cycle)
                 if record.lake is None:
                     publisher.publish_held(open_)
                 else:
@@ -338,19 +353,70 @@ class Stream:
         n = sum(group.size for group in record.groups)
         return total(reports, n_groups=len(record.groups), denominator=record.plan.query.denominator(n))
 
-    def stop(self) -> int:
-        """Report nothing from now on, so that a successor may begin. Returns the step from which on."""
+    def stop(self, *, at: int | None = None, dry_run: bool = False) -> int:
+        """Report nothing from a step on, so that a successor may begin there. Returns the step.
+
+        Unless it is given, that is the step after the last cycle that has begun: what one clock has sent ahead of
+        all others does not count. Steps before it that are still open are closed by their deadline.
+
+        A stream may have reported steps behind the given one, because a clock was wrong: they stay released, and
+        are never reported again by any stream. The end of a stream that was stopped can be brought forward; a
+        successor that waits for it, and has reported nothing, then begins there.
+
+        Args:
+            at: The step from which on nothing is reported.
+            dry_run: Only say which step it would be.
+
+        Raises:
+            StreamError: It was stopped, and would end later than was said.
+        """
+        at = None if at is None else whole(at, "at", least=0, error=InputError)
         with self._store.transaction():
             record = self._record()
-            if record.end is not None:
-                return record.end
-            last, slots = self._store.last_step(record.number), record.plan.grid.slots
-            resumes = self._store.resumes(slots)
-            reached = max(record.first_step, resumes, (last if last is not None else -1) + 1)
-            end = max(reached, (max(self._open_cycles(record), default=-1) + 1) * slots)
+            before = record.end
+            end = (self._next_end(record) if before is None else before) if at is None else at
+            if before is not None and end > before:
+                raise StreamError(
+                    f"This stream was stopped at step {before}, and cannot go on to step {end}.",
+                    hint="A successor may report from there on. Start a plan.",
+                )
+            if dry_run or end == before:
+                return end
             self._store.end(record, end)
-            forget_over(self._store, [self._record()])
+            self._set_apart(record, end)
+            if before is not None:
+                self._move_successors(record, before)
+            forget_over(self._store, self._store.records())
             return end
+
+    def _next_end(self, record: StreamRecord) -> int:
+        """The step after what has been reported, and after every cycle that the roster has begun."""
+        slots, ahead = record.plan.grid.slots, ahead_from(record, self._store.now())
+        last = self._store.last_step(record.number, before=ahead)
+        reached = max(record.first_step, self._store.resumes(slots), -1 if last is None else last + 1)
+        stray = {
+            each.cycle
+            for each in self._store.arrivals(record.number)
+            if not each.reached and each.cycle * slots > self._store.latest(record.number)
+        }
+        begun = (cycle for cycle in self._open_cycles(record) - stray if cycle * slots < ahead)
+        return max(reached, (max(begun, default=-1) + 1) * slots)
+
+    def _set_apart(self, record: StreamRecord, end: int) -> None:
+        """See to it that no stream ever reports a step again that this one has reported behind its end."""
+        last = self._store.last_step(record.number)
+        if last is not None and last >= end:
+            steps = self._store.published(record.number, range(end, last + 1))
+            self._store.close_steps(steps, apart=record.number)
+
+    def _move_successors(self, record: StreamRecord, before: int) -> None:
+        """Let those begin earlier that wait for an end which is brought forward."""
+        others = [each for each in self._store.records() if each.number != record.number]
+        for each in others:
+            waits = each.first_step == before and self._store.last_step(each.number) is None
+            if waits and each.plan.level == record.plan.level and each.members & record.members:
+                rest = [other for other in self._store.records() if other.number != each.number]
+                self._store.begin(each, guard.first_step(each, rest))
 
     def quality(self) -> dict[str, int]:
         """Counts for the custodian: readings outside the domain, late readings, skipped steps."""
@@ -381,9 +447,10 @@ class Stream:
         ]
 
     def _open_cycles(self, record: StreamRecord) -> set[int]:
-        """Cycles of which noise or readings are kept."""
+        """Cycles of which noise or readings are kept, or of which some have come."""
         held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
-        return held.union(self._store.noisy_cycles(record.number))
+        come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.lake is None else set()
+        return held.union(self._store.noisy_cycles(record.number), come)
 
 
 def _set_aside(account: Quality | None) -> list[tuple[str, int]]:

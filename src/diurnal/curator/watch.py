@@ -80,6 +80,7 @@ def watch_folder(
     while True:
         for path in sorted(each for each in folder.iterdir() if _is_whole(each)):
             yield _take(stream, path, said)
+        yield from _overdue(stream)
         if once:
             return
         wait(every)
@@ -119,6 +120,7 @@ def watch_table(
             raise
         except DiurnalError as error:
             yield Taken(name="query", error=str(error))
+            yield from _overdue(stream)
         if once:
             return
         wait(every)
@@ -230,7 +232,15 @@ def _reading(said: dict[str, Any]) -> dict[str, Any]:
 def _panel(stream: Stream, readings: Any, said: dict[str, Any]) -> Panel:
     plan = stream.plan
     about = {name: value for name, value in said.items() if name in PANEL}
-    return make_panel(readings, like=plan.grid, **{"domain": plan.domain, **about})
+    steps = None if stream.is_far else stream.takes()
+    return make_panel(readings, like=plan.grid, steps=steps, **{"domain": plan.domain, **about})
+
+
+def _overdue(stream: Stream) -> Iterator[Taken]:
+    """What is past its deadline, once all that has landed is taken."""
+    rows = stream.close_overdue()
+    if rows:
+        yield Taken(name="past their deadline", rows=tuple(rows), head=stream.head)
 
 
 def _is_whole(path: Path) -> bool:

@@ -199,6 +199,8 @@ def when_out(plan: Plan) -> str:
     else:
         said = f"Rows of a cycle come out together, with the readings of its last step: every {slots} steps"
     waits = f", or up to {plan.grace} steps later where readings are missing" if plan.grace else ""
+    deadline = plan.grid.slots_in(days=2) if plan.deadline is None else plan.deadline
+    waits += f", and {deadline} steps later at the latest"
     sooner = ""
     if length == slots > 1 and plan.level == "strong":
         sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error."

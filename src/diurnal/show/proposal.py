@@ -65,8 +65,10 @@ class Asked:
     """The noise of a cycle."""
     delta: str | None = None
     """For Gaussian noise."""
-    grace: int = 0
+    grace: int = 2
     """How many steps to wait for late readings."""
+    deadline: int | None = None
+    """After how many steps a step is closed with what is there; two days unless given."""
     minimum_group: int = 15
     """The least homes a published sum may be of."""
 
@@ -169,6 +171,7 @@ def _draft(asked: Asked, homes: Shape | Panel, domain: tuple[int, int] | None) -
         statistic=asked.statistic,  # type: ignore[arg-type]
         variation_bound=bound,
         grace=asked.grace,
+        deadline=asked.deadline,
         minimum_group=asked.minimum_group,
     )
 

@@ -77,7 +77,11 @@ def plan(
         typer.Option(help="The same, or blocks, for the cycle layer of strong mode.", rich_help_panel=NOISE),
     ] = "auto",
     delta: Annotated[str | None, typer.Option(help="For Gaussian noise.", rich_help_panel=NOISE)] = None,
-    grace: Annotated[int, typer.Option(help="How many steps to wait for late readings.")] = 0,
+    grace: Annotated[int, typer.Option(help="How many steps to wait for late readings.", min=0)] = 2,
+    deadline: Annotated[
+        int | None,
+        typer.Option(help="After how many steps a step closes with what is there. Two days unless given.", min=1),
+    ] = None,
     minimum_group: Annotated[int, typer.Option(help="The least homes a published sum may be of.")] = 15,
     without: Without = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan: JSON, for `start`.")] = None,
@@ -117,6 +121,7 @@ def plan(
         cycle_mechanism=cycle_mechanism,
         delta=delta,
         grace=grace,
+        deadline=deadline,
         minimum_group=minimum_group,
     )
     asked.check()

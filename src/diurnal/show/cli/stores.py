@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
-from diurnal.errors import InputError, PlanError
+from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.promise.budget import Budget
-from diurnal.readings.grid import Grid
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, a_store, shown
+from diurnal.show.cli.verbs import DryRun, Profiles, StoreAt, a_step, a_store, shown
 from diurnal.show.page.ledger import lines
 
 if TYPE_CHECKING:
@@ -100,10 +97,24 @@ def fence(
             min=0,
         ),
     ] = None,
+    stray: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="A step that was published before its time, because a clock was wrong; may be repeated. It is "
+            "never reported again, and the store goes on from today.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
     """Let a restored backup go on: what it does not know counts as spent, and is never drawn again."""
-    curator = Curator.open(store, profiles=profiles, fence=head, people=people)
+    more: dict[str, Any] = {"profiles": profiles, "fence": head, "people": people, "strays": stray or ()}
+    if dry_run:
+        resumes = Curator.after_fence(store, **more)
+        screen.result({"resumes": resumes, "dry_run": True})
+        screen.say(f"{shown(store)} would go on from step {resumes} on. Nothing was changed.")
+        return
+    curator = Curator.open(store, **more)
     screen.result({"head": curator.head})
     screen.say(f"{shown(store)} goes on behind the head that was published.")
     screen.aside(f"head {curator.head}")
@@ -114,6 +125,7 @@ def raise_cap(
     store: StoreAt,
     pattern: Annotated[str | None, typer.Option(help="All epsilon for patterns, for ever.")] = None,
     strong: Annotated[str | None, typer.Option(help="All epsilon for one cycle.")] = None,
+    dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
     """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset."""
@@ -126,9 +138,10 @@ def raise_cap(
         strong=old.strong if strong is None else strong,
         delta=old.delta,
     )
-    curator.raise_cap(new)
-    screen.result({"budget": new.to_json(), "head": curator.head})
-    screen.say(f"The caps are now: pattern {new.pattern}, strong {new.strong}.")
+    with curator.rehearsed(dry_run):
+        curator.raise_cap(new)
+    screen.result({"budget": new.to_json(), "dry_run": dry_run, "head": curator.head})
+    screen.say(f"The caps {'would be' if dry_run else 'are now'}: pattern {new.pattern}, strong {new.strong}.")
     screen.aside(f"head {curator.head}")
 
 
@@ -136,6 +149,7 @@ def erase(
     screen: Screen,
     household: Annotated[str, typer.Argument(help="Its name on the roster.")],
     store: StoreAt,
+    dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
     """Forget a household: profile and readings are deleted, and it does not move from now on.
@@ -143,10 +157,14 @@ def erase(
     What was released stays released. The next plan must leave it out.
     """
     curator = a_store(store, profiles)
-    curator.erase(household)
+    with curator.rehearsed(dry_run):
+        curator.erase(household)
     head = curator.status().head
-    screen.result({"head": head})
-    screen.say("Forgotten. Delete it in the files you import from as well, and in old backups.")
+    screen.result({"dry_run": dry_run, "head": head})
+    if dry_run:
+        screen.say("It is on the roster, and would be forgotten. Nothing was changed.")
+    else:
+        screen.say("Forgotten. Delete it in the files you import from as well, and in old backups.")
     screen.aside(f"head {head}")
 
 
@@ -155,33 +173,19 @@ def move_out(
     household: Annotated[str, typer.Argument(help="Its name on the roster.")],
     since: Annotated[str, typer.Option("--from", help="When, by the homes' wall clock: 2023-03-01T00:00.")],
     store: StoreAt,
+    dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
     """A new tenant: the household counts as its old pattern from then on, until the next plan learns its own."""
     curator = a_store(store, profiles)
     streams = curator.streams()
-    step = _step(streams[0].plan.grid, since) if streams else 0
-    curator.move_out(household, step)
+    step = a_step(streams[0].plan.grid, since) if streams else 0
+    with curator.rehearsed(dry_run):
+        curator.move_out(household, step)
     head = curator.status().head
-    screen.result({"step": step, "head": head})
-    screen.say(f"It does not move from step {step} on.")
+    screen.result({"step": step, "dry_run": dry_run, "head": head})
+    screen.say(f"It {'would not' if dry_run else 'does not'} move from step {step} on.")
     screen.aside(f"head {head}")
-
-
-def _step(grid: Grid, when: str) -> int:
-    """The first step that begins at a time of the wall clock, or after it."""
-    try:
-        moment = datetime.fromisoformat(when)
-    except ValueError:
-        raise InputError(f"Expected a time, got {when!r}.", hint="For example 2023-03-01T00:00.") from None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
-    apart = moment - datetime.fromisoformat(grid.anchor)
-    if apart.total_seconds() < 0:
-        raise InputError(
-            f"{when} is before the first step of these readings, {grid.anchor}.", hint="It could not be taken back."
-        )
-    return -(-int(apart.total_seconds()) // (60 * grid.minutes))
 
 
 def add(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""Verbs about streams: `start`, `report`, `watch`, `export`, `stop`."""
+"""Verbs about streams: `start`, `report`, `watch`, `export`, `close`, `stop`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
 from diurnal.show.cli.verbs import (
     AnyStream,
+    DryRun,
     Engine,
     Master,
     Profiles,
@@ -35,6 +36,7 @@ from diurnal.show.cli.verbs import (
     a_panel,
     a_plan,
     a_session,
+    a_step,
     a_store,
     a_stream,
     shown,
@@ -66,7 +68,7 @@ def start(
         str | None, typer.Option(help="When the store is made: all epsilon for one cycle.")
     ] = None,
     delta_cap: Annotated[str | None, typer.Option(help="When the store is made: the delta of both.")] = None,
-    dry_run: Annotated[bool, typer.Option(help="Only say what it would mean.")] = False,
+    dry_run: DryRun = False,
     profiles: Profiles = None,
     engine: Engine = "local",
     master: Master = "local[*]",
@@ -149,7 +151,8 @@ def report(
     curator = a_store(store, profiles)
     found = a_stream(curator, stream)
     session = a_session(engine, master)
-    panel = a_panel(source, like=found.plan.grid, domain=found.plan.domain, spark=session)
+    steps = None if found.is_far else found.takes()
+    panel = a_panel(source, like=found.plan.grid, steps=steps, domain=found.plan.domain, spark=session)
     panel = _on_grid(panel, found.plan.grid)
     published = found.published(panel.steps)
     rows: list[Report] = []
@@ -317,14 +320,63 @@ def drift(
         screen.say(each)
 
 
-def stop(screen: Screen, store: StoreAt, stream: StreamKey = None, profiles: Profiles = None) -> None:
-    """Stop a stream, so that a successor may begin. What was released stays; the budget stays spent."""
+def stop(
+    screen: Screen,
+    store: StoreAt,
+    stream: AnyStream = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="From when on: a local time, or a step; after what has begun unless given."),
+    ] = None,
+    dry_run: DryRun = False,
+    profiles: Profiles = None,
+) -> None:
+    """Stop a stream, so that a successor may begin. What was released stays; the budget stays spent.
+
+    The end of a stream that was stopped can be brought forward. What a wrong clock has had reported behind it stays
+    released, and is never reported again.
+    """
     curator = a_store(store, profiles)
-    found = a_stream(curator, stream)
-    end = found.stop()
+    found = a_stream(curator, stream, running=at is None)
+    end = found.stop(at=None if at is None else a_step(found.plan.grid, at), dry_run=dry_run)
     when = found.plan.grid.time(end)
-    screen.result({"stream": found.plan.hash, "end": end, "time": when, "head": curator.head})
-    screen.say(f"Stream {found.plan.hash[:12]} reports nothing from step {end} on ({when}).")
+    screen.result({"stream": found.plan.hash, "end": end, "time": when, "dry_run": dry_run, "head": curator.head})
+    verb = "would report" if dry_run else "reports"
+    screen.say(f"Stream {found.plan.hash[:12]} {verb} nothing from step {end} on ({when}).")
+    _say_head(screen, curator.head)
+
+
+def close(
+    screen: Screen,
+    store: StoreAt,
+    stream: AnyStream = None,
+    before: Annotated[
+        str | None,
+        typer.Option(help="By when cycles have ended: a local time, or a step; only what is overdue unless given."),
+    ] = None,
+    dry_run: DryRun = False,
+    profiles: Profiles = None,
+) -> None:
+    """Close open steps with what is there: those past their deadline, or all of cycles that have ended by a time.
+
+    Readings that come for them later are not taken. `report`, `watch` and the service close what is past its
+    deadline by themselves.
+    """
+    curator = a_store(store, profiles)
+    found = a_stream(curator, stream, running=False)
+    if before is None:
+        overdue = next(each.overdue for each in curator.status().streams if each.plan == found.plan.hash)
+        steps = len({row.step for row in ([] if dry_run else found.close_overdue())})
+        would = f"{overdue:,} cycle(s) past their deadline would be closed."
+        said = would if dry_run else f"{steps:,} steps were closed."
+    else:
+        limit = a_step(found.plan.grid, before)
+        steps = len(found.open_steps(before=limit))
+        if not dry_run:
+            found.close(before=limit)
+        said = f"{steps:,} steps {'would be' if dry_run else 'were'} closed."
+    screen.result({"stream": found.plan.hash, "steps": steps, "dry_run": dry_run, "head": curator.head})
+    screen.say(said)
     _say_head(screen, curator.head)
 
 
@@ -344,4 +396,5 @@ def add(app: typer.Typer) -> None:
     verbs.add(app, "watch", watch, example="diurnal watch inbox --store city.db --once")
     verbs.add(app, "export", export, example="diurnal export --store city.db --out reports.csv")
     verbs.add(app, "drift", drift, example="diurnal drift --store city.db --window 7")
-    verbs.add(app, "stop", stop, example="diurnal stop --store city.db")
+    verbs.add(app, "close", close, example="diurnal close --store city.db --dry-run")
+    verbs.add(app, "stop", stop, example="diurnal stop --store city.db --dry-run")

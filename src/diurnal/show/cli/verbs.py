@@ -10,8 +10,10 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -22,6 +24,7 @@ from diurnal.curator.stream import Stream
 from diurnal.errors import BodyError, DiurnalError, InputError, PlanError, QueryError, StreamError
 from diurnal.planning.plan import Plan
 from diurnal.readings.engines.spark.session import session_at
+from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.kept import is_kept, open_panel
 from diurnal.readings.panel import Panel
@@ -54,6 +57,7 @@ AnyStream = Annotated[
     str | None, typer.Option("--stream", help="How the stream's name begins; may be left out if there is one.")
 ]
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what it would mean; nothing is changed.")]
 Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
 Without = Annotated[
     list[str] | None,
@@ -259,6 +263,7 @@ def a_panel(
     period: str | None = None,
     zone: str | None = None,
     like: Any = None,
+    steps: range | None = None,
     domain: tuple[int, int] | None = None,
     spark: Any = None,
 ) -> Panel:
@@ -269,6 +274,7 @@ def a_panel(
         period: Another length of a cycle than the panel's own.
         zone: The homes' wall clock, where raw files do not tell.
         like: The grid of a stream, for raw files.
+        steps: The steps that a stream takes, for raw files.
         domain: Its domain: what is outside is set aside.
         spark: The Spark session for a panel in the lake.
     """
@@ -277,8 +283,32 @@ def a_panel(
         return panel if period is None else panel.with_period(period)
     homes = read(source[0] if len(source) == 1 else source)
     if like is not None:
-        return make_panel(homes, like=like, domain=domain)
+        return make_panel(homes, like=like, steps=steps, domain=domain)
     return make_panel(homes, period="1d" if period is None else period, zone=zone)
+
+
+def a_step(grid: Grid, when: str) -> int:
+    """A step by its number, or the first that begins at a time of the wall clock or after it.
+
+    Raises:
+        InputError: It is neither.
+    """
+    if when.isascii() and when.isdigit() and len(when) < 13:
+        return int(when)
+    try:
+        moment = datetime.fromisoformat(when)
+    except ValueError:
+        raise InputError(
+            f"Expected a time or a step, got {when!r}.", hint="For example 2023-03-01T00:00."
+        ) from None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
+    apart = moment - datetime.fromisoformat(grid.anchor)
+    if apart.total_seconds() < 0:
+        raise InputError(
+            f"{when} is before the first step of these readings, {grid.anchor}.", hint="It could not be taken back."
+        )
+    return -(-int(apart.total_seconds()) // (60 * grid.minutes))
 
 
 def a_plan(path: Path) -> Plan:

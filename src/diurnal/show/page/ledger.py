@@ -120,6 +120,13 @@ def _started(content: Mapping[str, Any]) -> str:
     )
 
 
+def _closed(content: Mapping[str, Any]) -> str:
+    number = f"{len(content['steps']):,} steps"
+    if "apart" in content:
+        return f"{number} that were reported ahead of time are never reported again."
+    return f"{number} were closed: their totals are public."
+
+
 def _spent(content: Mapping[str, Any]) -> str:
     names = {"pattern": "pattern", "strong": "one cycle"}
     return ", ".join(f"{name} {_loss(content[kind])}" for kind, name in names.items() if _loss(content[kind]))
@@ -133,8 +140,11 @@ def _loss(loss: Mapping[str, str]) -> str:
 WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "created": lambda content: f"The store was made; every household may lose {_caps(content)}.",
     "settled": _settled,
-    "calendar": lambda content: f"{len(content['steps']):,} steps were closed: their totals are public.",
+    "calendar": _closed,
     "started": _started,
+    "begins": lambda content: (
+        f"Plan {content['plan']} had reported nothing yet, and reports from step {content['step']} on."
+    ),
     "stopped": lambda content: (
         f"Plan {content['plan']} was stopped; it reports nothing from step {content['step']} on."
     ),

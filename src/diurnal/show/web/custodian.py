@@ -163,19 +163,60 @@ def _wanted(service: Service, question: decisions.StartQuestion) -> tuple[Plan, 
 
 @router.post("/streams/{stream}/stop", response_model=decisions.Stopped, summary="Stop a stream")
 async def stop(request: Request, stream: StreamName, question: decisions.StopQuestion) -> dict[str, Any]:
-    """Report nothing from the end of what is open on, so that a successor may begin. The budget stays spent."""
+    """Report nothing from a step on, so that a successor may begin there. The budget stays spent.
+
+    Unless `at` is given, that is the step after the last cycle that has begun. With `dry_run` nothing is done: the
+    answer says where it would end.
+    """
     service = service_of(request)
     found = service.hub.stream(stream)
-    if question.confirm != found.key[:8]:
-        hint = f"Send as `confirm`: {found.key[:8]}"
-        raise ProblemError(409, "confirm", "A stream that is stopped stays so; it was not confirmed.", hint)
+    if not question.dry_run:
+        _check_confirmed(
+            question.confirm, found.key[:8], "A stream that is stopped stays so; it was not confirmed."
+        )
 
     def work() -> tuple[int, str]:
-        return service.curator.stream(found.key).stop(), service.curator.head
+        end = service.curator.stream(found.key).stop(at=question.at, dry_run=question.dry_run)
+        return end, service.curator.head
 
     end, head = await service.write(work)
     await service.hub.nudge()
     return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
+
+
+def _check_confirmed(said: str | None, wanted: str, message: str) -> None:
+    if said != wanted:
+        raise ProblemError(409, "confirm", message, f"Send as `confirm`: {wanted}")
+
+
+@router.post("/streams/{stream}/close", response_model=decisions.Closed, summary="Close what is open")
+async def close(request: Request, stream: StreamName, question: decisions.CloseQuestion) -> dict[str, Any]:
+    """Report cycles that have ended with what is there of them, before their deadline: what is missing stays so.
+
+    With `dry_run` nothing is done but to say how many steps would be closed.
+    """
+    service = service_of(request)
+    found = service.hub.stream(stream)
+    if not question.dry_run:
+        _check_confirmed(question.confirm, found.key[:8], "What is closed takes no more; it was not confirmed.")
+
+    def work() -> tuple[int, int, str]:
+        mine = service.curator.stream(found.key)
+        before = mine.takes().stop if question.before is None else question.before
+        steps = mine.open_steps(before=before)
+        if not question.dry_run:
+            mine.close(before=before)
+        return before, len(steps), service.curator.head
+
+    before, steps, head = await service.write(work)
+    await service.hub.nudge()
+    return {
+        "stream": found.key,
+        "before": before,
+        "time": found.plan.grid.time(before),
+        "steps": steps,
+        "head": head,
+    }
 
 
 @router.get("/ledger", response_model=standing.Ledger, summary="Everything that was ever decided")
@@ -243,6 +284,7 @@ async def metrics(request: Request) -> Response:
     service = service_of(request)
     found = await service.write(service.curator.status)
     service.metrics.set_aside({each.plan: each.counts for each in found.streams})
+    service.metrics.held(found.streams, service.settings.clock())
     return Response(service.metrics.all_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

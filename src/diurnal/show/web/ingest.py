@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Query, Request
 
 from diurnal.curator import batch
 from diurnal.curator.batch import Fate, Sent
+from diurnal.errors import ClockError
 from diurnal.readings.panel import Panel
 from diurnal.readings.source import read
 from diurnal.show.web import bodies
@@ -59,9 +60,13 @@ async def send(
     Answered is how many readings were taken and how many were set aside, and why. A batch that cannot be read is
     refused, and nothing of it is taken.
 
-    With a plan's grace of 0, as it is unless a plan says more, a step is reported as soon as a batch with readings
-    of it has come. What comes for it later of other homes is late, and set aside: send all homes of a step in one
-    batch, or give the plan a grace. Reasons whose name begins with "steps" count steps, all others readings.
+    A step is reported when every home has sent it; or when a tenth of the homes have, and the plan's grace is over.
+    With a grace of 0 that is at once, and what other homes send later is late: send all homes of a step in one
+    batch, or give the plan a grace. What is left closes by its deadline, two days unless the plan says otherwise.
+    Readings of times that have not come yet, by the clock of the service, are set aside; a batch of nothing else is
+    refused (`clock`), and may be sent again under its key. Readings ahead of what other homes have sent are
+    `waiting`.
+    Reasons whose name begins with "steps" count steps, all others readings.
     """
     service = service_of(request)
     kind = bodies.kind_of(request.headers.get("content-type"))
@@ -79,7 +84,13 @@ async def send(
         known, head = await service.write(lambda: _known(service, sent, stream))
         if known is not None:
             return _answer(sent, None, known, head)
-        panel = await service.make(lambda: _panel(service, body, kind, unit, minutes))
+        steps = await service.write(lambda: batch.takes(service.curator, stream=stream))
+        try:
+            panel = await service.make(lambda: _panel(service, body, kind, unit, minutes, steps))
+        except ClockError as error:
+            rows = error.rows
+            await service.write(lambda: batch.count_ahead(service.curator, rows, stream=stream))
+            raise
         fates, head = await service.write(lambda: _take(service, sent, panel, stream))
     finally:
         service.batches -= 1
@@ -87,10 +98,10 @@ async def send(
     return _answer(sent, panel, fates, head)
 
 
-def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | None) -> Panel:
+def _panel(service: Service, body: bytes, kind: str, unit: str, minutes: int | None, steps: range) -> Panel:
     table = bodies.table_of(body, kind, unit=unit, rows=service.settings.limits.rows)
     grid, _ = service.population()
-    return service.panel(read(table, format="long", minutes=minutes or grid.minutes))
+    return service.panel(read(table, format="long", minutes=minutes or grid.minutes), steps)
 
 
 def _known(service: Service, sent: Sent, stream: str | None) -> tuple[tuple[Fate, ...] | None, str]:
@@ -103,7 +114,7 @@ def _take(service: Service, sent: Sent, panel: Panel, stream: str | None) -> tup
 
 def _answer(sent: Sent, panel: Panel | None, fates: tuple[Fate, ...], head: str) -> dict[str, Any]:
     quality = None if panel is None else panel.quality
-    fields = ("stream", "again", "taken", "set_aside", "reports")
+    fields = ("stream", "again", "taken", "waiting", "set_aside", "reports")
     return {
         "key": sent.key or "",
         "again": all(fate.again for fate in fates),

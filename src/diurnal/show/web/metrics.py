@@ -7,8 +7,11 @@ was set aside of them, tells how many meters speak: that is the custodian's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from diurnal.curator.status import StreamStatus
 
 SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Between which durations are counted."""
@@ -44,6 +47,14 @@ class Metrics:
         )
         about = "What streams have set aside, by stream and reason."
         self._aside = Gauge("diurnal_set_aside", about, ("stream", "reason"), registry=self._all)
+        about = "Steps that are held open, by stream."
+        self._held = Gauge("diurnal_held_steps", about, ("stream",), registry=self._all)
+        about = "Steps that are held ahead of what other homes have sent, by stream."
+        self._stray = Gauge("diurnal_stray_steps", about, ("stream",), registry=self._all)
+        about = "For how long readings of the oldest open cycle have been coming, by stream."
+        self._age = Gauge("diurnal_held_seconds", about, ("stream",), registry=self._all)
+        about = "Cycles that are past their deadline and still open, by stream."
+        self._overdue = Gauge("diurnal_overdue_cycles", about, ("stream",), registry=self._all)
 
     def request(self, method: str, route: str, status: int, seconds: float, *, public: bool) -> None:
         """Count a request that was answered."""
@@ -73,6 +84,16 @@ class Metrics:
         for stream, reasons in counts.items():
             for reason, number in reasons.items():
                 self._aside.labels(stream[:12], reason).set(number)
+
+    def held(self, streams: Iterable[StreamStatus], now: datetime) -> None:
+        """Say what streams hold, and for how long. For the custodian."""
+        for stream in streams:
+            name = stream.plan[:12]
+            since = None if stream.held_since is None else datetime.fromisoformat(stream.held_since)
+            self._held.labels(name).set(stream.open_steps)
+            self._stray.labels(name).set(stream.stray_steps)
+            self._age.labels(name).set(0 if since is None else max(0.0, (now - since).total_seconds()))
+            self._overdue.labels(name).set(stream.overdue)
 
     def public_text(self) -> bytes:
         """What everybody may read."""

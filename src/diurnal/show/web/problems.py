@@ -28,6 +28,7 @@ BY_KIND: tuple[tuple[type[DiurnalError], int, str], ...] = (
     (errors.PopulationError, 409, "population"),
     (errors.AcknowledgeError, 409, "acknowledge"),
     (errors.RefusedError, 409, "refused"),
+    (errors.ClockError, 422, "clock"),
     (errors.ReadingsError, 422, "readings"),
     (errors.PlanError, 422, "plan"),
     (errors.InputError, 422, "input"),

@@ -9,6 +9,7 @@ apart from all that comes in. The thread that answers requests does none of it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from starlette.responses import Response
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.reading import Published, Reader
-from diurnal.errors import NoStoreError, StreamError
+from diurnal.errors import NoStoreError, StoreError, StreamError
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
@@ -28,6 +29,7 @@ from diurnal.readings.panel import Panel
 from diurnal.readings.source import Readings
 from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
+from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.pages import Page, PageAsked, Pages
 from diurnal.show.web.places import Met, Places
@@ -56,11 +58,11 @@ def opened(settings: Settings) -> Curator:
         StoreError: There is none, or it cannot be opened.
     """
     try:
-        return Curator.open(settings.store, profiles=settings.profiles, create=False)
+        return Curator.open(settings.store, profiles=settings.profiles, create=False, clock=settings.clock)
     except NoStoreError:
         if settings.budget is None:
             raise
-        return Curator.open(settings.store, settings.budget, profiles=settings.profiles)
+        return Curator.open(settings.store, settings.budget, profiles=settings.profiles, clock=settings.clock)
 
 
 class Service:
@@ -74,7 +76,7 @@ class Service:
         """
         self.settings, self.metrics = settings, Metrics()
         self.curator = opened(settings)
-        self.reader = Reader.open(settings.store)
+        self.reader = Reader.open(settings.store, settings.clock)
         self._writing = ThreadPoolExecutor(1, "diurnal-write")
         self._reading = ThreadPoolExecutor(READERS, "diurnal-read")
         self._looking = ThreadPoolExecutor(1, "diurnal-look")
@@ -110,10 +112,26 @@ class Service:
         self._watch = asyncio.create_task(self.hub.watch(self.settings.poll))
         # What many days cost takes a while to compose, the first time: nobody who asks for a promise shall wait.
         self._composing = asyncio.create_task(self._compose_all())
+        self._closing = asyncio.create_task(self._close_overdue())
 
     async def _compose_all(self) -> None:
         for stream in self.hub.streams():
             await self.composed(stream)
+
+    async def _close_overdue(self) -> None:
+        """Report what is past its deadline, again and again, for as long as the service runs."""
+        await asyncio.sleep(self.settings.overdue_after)
+        while True:
+            try:
+                closed = await self.write(self.curator.close_overdue)
+            except StoreError as error:
+                told("overdue", level=logging.WARNING, error=error)
+            else:
+                for stream, rows in closed.items():
+                    told("closed by deadline", stream=stream[:12], rows=len(rows))
+                if closed:
+                    await self.hub.nudge()
+            await asyncio.sleep(self.settings.overdue_every)
 
     async def composed(self, stream: Published) -> Guarantee:
         """A stream's promise, whose losses are composed apart from the loop that answers requests."""
@@ -126,6 +144,7 @@ class Service:
         self.hub.stop()
         self._watch.cancel()
         self._composing.cancel()
+        self._closing.cancel()
         for pool in (self._making, self._writing, self._reading, self._looking):
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         self.reader.close()
@@ -216,10 +235,14 @@ class Service:
             raise StreamError("No stream takes readings.", hint="Start a plan first.")
         return streams[-1].plan.grid, streams[-1].plan.domain
 
-    def panel(self, readings: Readings) -> Panel:
-        """What was sent, on the grid that all streams share."""
+    def panel(self, readings: Readings, steps: range) -> Panel:
+        """What was sent, on the grid that all streams share.
+
+        Raises:
+            ClockError: All of it is of times that have not come yet.
+        """
         grid, domain = self.population()
-        return make_panel(readings, like=grid, domain=domain)
+        return make_panel(readings, like=grid, steps=steps, domain=domain)
 
 
 def _thought(work: Callable[[], Result], answer: asyncio.Future[Result], loop: asyncio.AbstractEventLoop) -> None:

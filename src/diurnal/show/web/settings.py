@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from diurnal.curator.store import Clock, utc_now
 from diurnal.promise.budget import Budget
 
 MEGABYTE = 1 << 20
@@ -87,5 +88,12 @@ class Settings:
     """How many seconds until something that another process wrote is seen."""
     heartbeat: float = 15.0
     """After how many quiet seconds who waits for events hears that they still can."""
+    overdue_every: float = 60.0
+    """After how many seconds it is looked again for what is past its deadline."""
+    overdue_after: float = 600.0
+    """For how many seconds after its start a service leaves what is past its deadline open: senders that could not
+    reach it may have more."""
+    clock: Clock = utc_now
+    """What time it is, with an offset."""
     limits: Limits = field(default_factory=Limits)
     """How much of everything."""

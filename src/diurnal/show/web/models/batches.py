@@ -29,6 +29,7 @@ TAKEN_BY = {
     "stream": STREAM,
     "again": False,
     "taken": 225,
+    "waiting": 0,
     "set_aside": {"held before": 1},
     "reports": 1,
 }
@@ -42,6 +43,7 @@ class TakenBy(BaseModel):
     stream: str = Field(description=NAME)
     again: bool = Field(description="Whether this stream had taken the batch before.")
     taken: int = Field(description="How many readings it has taken.")
+    waiting: int = Field(description="How many of these wait for other homes to get as far. Is a clock wrong?")
     set_aside: Counts = Field(description=COUNTED)
     reports: int = Field(description="How many rows were released with it.")
 

@@ -58,11 +58,18 @@ class PlanQuestion(BaseModel):
         None, pattern=r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$", description="For Gaussian noise: 1e-6."
     )
     grace: int = Field(
-        0,
+        2,
         ge=0,
         le=10_000,
         description="How many steps to wait for late readings. With 0 a step is reported with the first batch that "
-        "has readings of it.",
+        "has readings of a tenth of the homes.",
+    )
+    deadline: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="After how many steps a step closes with what is there, from its end or the first reading of "
+        "its cycle, whichever is later; two days unless given.",
     )
     minimum_group: int = Field(15, ge=1, le=10**6, description="The least homes a published sum may be of.")
 
@@ -192,6 +199,37 @@ class StopQuestion(BaseModel):
     model_config = shown({"confirm": STREAM[:8]}, extra="forbid")
 
     confirm: str | None = Field(None, max_length=64, description="The first eight letters of the stream's name.")
+    at: int | None = Field(None, ge=0, le=10**12, description="The step from which on it reports nothing.")
+    dry_run: bool = Field(False, description="Only say where it would end; nothing needs to be confirmed.")
+
+
+class CloseQuestion(BaseModel):
+    """Open steps to be closed."""
+
+    model_config = shown({"confirm": STREAM[:8]}, extra="forbid")
+
+    confirm: str | None = Field(None, max_length=64, description="The first eight letters of the stream's name.")
+    before: int | None = Field(
+        None,
+        ge=0,
+        le=10**12,
+        description="Close cycles that end by this step; those that have ended by now unless given.",
+    )
+    dry_run: bool = Field(False, description="Only say what would be closed; nothing needs to be confirmed.")
+
+
+class Closed(BaseModel):
+    """Steps that were closed with what was there."""
+
+    model_config = shown(
+        {"stream": STREAM, "before": 4416, "time": "2022-10-01T00:00:00+10:00", "steps": 48, "head": HEAD}
+    )
+
+    stream: str = Field(description=NAME)
+    before: int = Field(description="The step by which cycles had ended.")
+    time: str = Field(description="When that step begins.")
+    steps: int = Field(description="How many steps were closed.")
+    head: str = Field(description=STANDS)
 
 
 class Stopped(BaseModel):

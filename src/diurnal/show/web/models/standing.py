@@ -82,7 +82,11 @@ STANDING = {
     "last_step": 4415,
     "last_time": "2022-09-30T23:30:00+10:00",
     "end": None,
-    "open_steps": 0,
+    "open_steps": 2,
+    "stray_steps": 0,
+    "held_since": "2022-10-01T00:31:07+00:00",
+    "closes": "2022-10-03T14:00:00+00:00",
+    "overdue": 0,
     "acknowledged": "e310c762fb620205",
     "counts": {"outside the domain": 2},
 }
@@ -102,6 +106,10 @@ class StreamStanding(BaseModel):
     last_time: str | None = Field(description="When that began.")
     end: int | None = Field(description="The step from which on it reports nothing.")
     open_steps: int = Field(description="How many steps are held, and not reported yet.")
+    stray_steps: int = Field(description="How many of them are ahead of what other homes have sent.")
+    held_since: str | None = Field(description="When readings of the oldest open cycle began to come.")
+    closes: str | None = Field(description="When that cycle is closed at the latest, with what is there.")
+    overdue: int = Field(description="How many cycles are past their deadline, and still open.")
     acknowledged: str | None = Field(
         description="Whom and which period the verdict is about that was read when it was started."
     )

@@ -19,7 +19,7 @@ function question() {
   };
   return {
     ...own, epsilon: text("epsilon"), period: by("period").value, groups: by("groups").value || null, households: whole("households"),
-    domain: high === null ? null : [whole("low") ?? 0, high], delta: text("delta"), minimum_group: whole("minimum_group"), grace: whole("grace") ?? 0,
+    domain: high === null ? null : [whole("low") ?? 0, high], delta: text("delta"), minimum_group: whole("minimum_group"), grace: whole("grace") ?? 2,
   };
 }
 

@@ -1,7 +1,7 @@
 // How readings come in: what each stream has reported, holds and has set aside, and whether its pattern has moved.
 import { get } from "./api.js";
 import { by, clock, count, facts, fill, make } from "./making.js";
-import { stopping } from "./stopping.js";
+import { closing, stopping } from "./stopping.js";
 import { boxed } from "./table.js";
 
 const EVERY = 20000, drifts = new Map();
@@ -14,6 +14,16 @@ function aside(stream) {
   return boxed(["set aside", "count"], lines, { caption: `Set aside by plan ${stream.plan.slice(0, 12)}`, numbers: [1] });
 }
 
+// What an operator should look at before anything is lost: wrong clocks, and days that do not close.
+function warnings(stream) {
+  const DAY = 86400000, ahead = stream.counts["ahead of the clock"] ?? 0, found = [];
+  if (stream.overdue) found.push(`${count(stream.overdue, "cycle")} past the deadline and still open.`);
+  else if (stream.held_since && Date.now() - Date.parse(stream.held_since) > DAY) found.push("Readings have been held open for more than a day: some homes, or some half hours, are missing.");
+  if (stream.stray_steps) found.push(`${count(stream.stray_steps, "step")} held ahead of what all other homes have sent: the clock of a meter may be wrong.`);
+  if (ahead) found.push(`${count(ahead, "reading")} set aside because they are ahead of the clock of this service.`);
+  return found;
+}
+
 function card(stream, lately, ends) {
   const told = {
     state: stream.end === null ? "running" : `stopped at ${clock(ends[stream.plan])}`,
@@ -23,11 +33,13 @@ function card(stream, lately, ends) {
     "last batch that released": clock(lately[stream.plan]),
     "steps held open": stream.open_steps.toLocaleString("en"),
   };
+  if (stream.held_since) told["open since"] = `${clock(stream.held_since)}; closed at the latest ${clock(stream.closes)}`;
   if (!drifts.has(stream.plan)) drifts.set(stream.plan, drift(stream));
   const place = drifts.get(stream.plan);
-  return make("article", { class: "card" }, make("h3", {}, link(stream)), facts(told),
+  const alarms = warnings(stream).map((words) => make("p", { class: "warning", role: "alert" }, words));
+  return make("article", { class: "card" }, make("h3", {}, link(stream)), ...alarms, facts(told),
     make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)),
-    stream.end === null ? stopping(stream, show) : null);
+    stream.held_since ? closing(stream, show) : null, stream.end === null ? stopping(stream, show) : null);
 }
 
 // How far it has moved, in the unit, and as a share of the level where noise lets that be known.
