@@ -3,6 +3,7 @@
     DiurnalError
     ├── InputError (ValueError)        what was given cannot be used; nothing was changed
     │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, a file that is none, ...
+    │   │   └── UnitError              readings in another unit, by all that is public about them
     │   ├── QueryError                 weights, groups, levels and edges
     │   ├── BodyError                  bounds, caps, references
     │   ├── PlanError                  a plan that contradicts itself, or does not fit its data
@@ -56,6 +57,10 @@ class InputError(DiurnalError, ValueError):
 
 class ReadingsError(InputError):
     """Readings that cannot be used: no integers on a regular grid, a source that cannot be read or does not fit."""
+
+
+class UnitError(ReadingsError):
+    """Readings are a thousand times too small or too large for what is public about such homes."""
 
 
 class QueryError(InputError):

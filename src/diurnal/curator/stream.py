@@ -22,6 +22,7 @@ from diurnal.curator.publishing import Publisher, forget_over, is_over, reportab
 from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
+from diurnal.curator.units import LOCAL
 from diurnal.errors import InputError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
@@ -70,6 +71,12 @@ class Stream:
         return self._record().lake is not None
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """In which directions readings that came since the process began look wrong: "too small", "too large"."""
+        with self._store.transaction():
+            return self._store.units.alarms(self._record().number)
+
+    @property
     def open_from(self) -> int | None:
         """The first step that may still be open, of a stream whose homes are in the lake.
 
@@ -114,6 +121,7 @@ class Stream:
 
         Raises:
             ReadingsError: Another grid, or nobody of the roster.
+            UnitError: Most households look a thousand times too small or too large, and enough of them did.
         """
         instance(
             panel,
@@ -124,10 +132,11 @@ class Stream:
         )
         return self._report(panel, close=close, again=False)
 
-    def _report(self, panel: Panel, *, close: bool, again: bool) -> list[Report]:
+    def _report(self, panel: Panel, *, close: bool, again: bool, sender: str = LOCAL) -> list[Report]:
         with self._store.transaction():
             record = self._record()
             guard.check_owed(self._store)
+            self._store.units.judge(record, panel, sender=sender)
             calendar = self._store.calendar()
             taker = Taker(record, self._publisher(record), self._store)
             if record.lake is None:
