@@ -14,6 +14,13 @@ function aside(stream) {
   return boxed(["set aside", "count"], lines, { caption: `Set aside by plan ${stream.plan.slice(0, 12)}`, numbers: [1] });
 }
 
+// Judged since the service began, against the plan's public reference.
+function units(stream) {
+  if (!stream.units.length) return null;
+  const refused = stream.refused ? ` ${count(stream.refused, "batch", "batches")} refused.` : "";
+  return make("p", { class: "warning", role: "alert" }, `Readings look a thousand times ${stream.units.join(" and ")}: are they in another unit?${refused}`);
+}
+
 function card(stream, lately, ends) {
   const told = {
     state: stream.end === null ? "running" : `stopped at ${clock(ends[stream.plan])}`,
@@ -25,7 +32,7 @@ function card(stream, lately, ends) {
   };
   if (!drifts.has(stream.plan)) drifts.set(stream.plan, drift(stream));
   const place = drifts.get(stream.plan);
-  return make("article", { class: "card" }, make("h3", {}, link(stream)), facts(told),
+  return make("article", { class: "card" }, make("h3", {}, link(stream)), facts(told), units(stream),
     make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)),
     stream.end === null ? stopping(stream, show) : null);
 }
