@@ -125,21 +125,33 @@ class Client:
                 return
             query["cursor"] = found["next"]
 
-    def send(self, readings: Any, *, key: str | None = None, stream: str | None = None) -> dict[str, Any]:
+    def send(
+        self,
+        readings: Any,
+        *,
+        key: str | None = None,
+        stream: str | None = None,
+        unit: str | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
         """Send readings, once: what was taken, and what was set aside.
 
         Args:
-            readings: A panel; or any frame with an Arrow stream, with columns household, time and kwh or wh.
+            readings: A panel; or any frame with an Arrow stream, with columns household, time and kwh or wh; or
+                with a column value, and `unit`.
             key: What the batch goes by, where a program that is begun again may send it again; at random unless
                 given. The service keeps it for ever: never make it from the readings.
             stream: The one stream that it is for; all unless given.
+            unit: What values are in, Wh or kWh, where the name of their column does not say.
+            dry_run: Whether only to be told what would become of it: nothing is written, and the key stays unused.
 
         Raises:
             ServiceError: The service has refused it, or could not be reached.
         """
         body = _arrow(readings)
         headers = {"Content-Type": ARROW, "Idempotency-Key": key or uuid.uuid4().hex}
-        query = {} if stream is None else {"stream": stream}
+        said = {"stream": stream, "unit": unit, "dry_run": "1" if dry_run else None}
+        query = {name: value for name, value in said.items() if value is not None}
         if isinstance(readings, Panel):
             query["minutes"] = str(readings.grid.minutes)
         found = self._asked("POST", "/v1/readings", content=body, headers=headers, params=query)

@@ -3,7 +3,8 @@
     DiurnalError
     ├── InputError (ValueError)        what was given cannot be used; nothing was changed
     │   ├── ReadingsError              readings: floats, ragged rows, a wrong period, a file that is none, ...
-    │   │   └── ClockError             all of them are of times that have not come yet
+    │   │   ├── ClockError             all of them are of times that have not come yet
+    │   │   └── UnitError              readings in another unit, by all that is public about them
     │   ├── QueryError                 weights, groups, levels and edges
     │   ├── BodyError                  bounds, caps, references
     │   ├── PlanError                  a plan that contradicts itself, or does not fit its data
@@ -69,6 +70,10 @@ class ClockError(ReadingsError):
     def __init__(self, message: str, *, hint: str, rows: int) -> None:
         super().__init__(message, hint=hint)
         self.rows = rows
+
+
+class UnitError(ReadingsError):
+    """Readings are a thousand times too small or too large for what is public about such homes."""
 
 
 class QueryError(InputError):

@@ -62,6 +62,8 @@ class Fate(Private):
     """How many of these are ahead of what the other homes have sent: they wait for them, and close nothing."""
     set_aside: dict[str, int] = field(default_factory=dict)
     """What it has not taken, by reason."""
+    units: str = "not known"
+    """Whether the readings of this batch, held against what is public, are plausible, too small or too large."""
 
 
 def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Fate, ...] | None:
@@ -71,12 +73,10 @@ def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[F
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
-        # A stream that has been stopped since has taken it all the same.
-        found = [record for record in records if _has_taken(curator, record, sent)]
-        if found and not any(_is_open(curator, record) for record in records if record not in found):
+        found, waits = taken_by(curator, sent, stream)
+        if found and not waits:
             return tuple(_again(curator, record, sent) for record in found)
-        _open(curator, stream)
+        open_records(curator, stream)
     return None
 
 
@@ -94,14 +94,10 @@ def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = Non
     Raises:
         StreamError: No stream takes readings, or none is called so.
         ReadingsError: Nobody in it is on any roster.
+        UnitError: It is in another unit, by what this sender has sent so far.
     """
     with curator._store.transaction():
-        records = [record for record in _open(curator, stream) if _concerns(record, panel)]
-        if not records:
-            raise ReadingsError(
-                f"None of the {panel.n_households} households is on the roster of a stream.",
-                hint="Names must be those of the history. A new roster is a new plan.",
-            )
+        records = concerned(curator, panel, stream)
         return tuple(
             _again(curator, record, sent)
             if _has_taken(curator, record, sent)
@@ -117,18 +113,42 @@ def takes(curator: Curator, *, stream: str | None = None) -> range:
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        spans = [Stream(curator._store, record.key).takes() for record in _open(curator, stream)]
+        spans = [Stream(curator._store, record.key).takes() for record in open_records(curator, stream)]
     return range(min(span.start for span in spans), max(span.stop for span in spans))
 
 
 def count_ahead(curator: Curator, rows: int, *, stream: str | None = None) -> None:
     """Count rows of a batch that was refused because all of them are ahead of the clock."""
     with curator._store.transaction():
-        for record in _open(curator, stream):
+        for record in open_records(curator, stream):
             curator._store.count(record.number, AHEAD, rows)
 
 
-def _open(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
+def taken_by(curator: Curator, sent: Sent, stream: str | None) -> tuple[list[StreamRecord], bool]:
+    """The streams that have taken a batch before, and whether another has yet to."""
+    records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
+    # A stream that has been stopped since has taken it all the same.
+    found = [record for record in records if _has_taken(curator, record, sent)]
+    return found, any(_is_open(curator, record) for record in records if record not in found)
+
+
+def concerned(curator: Curator, panel: Panel, stream: str | None) -> list[StreamRecord]:
+    """The streams that a batch is for.
+
+    Raises:
+        StreamError: No stream takes readings, or none is called so.
+        ReadingsError: Nobody in it is on any roster.
+    """
+    records = [record for record in open_records(curator, stream) if _concerns(record, panel)]
+    if not records:
+        raise ReadingsError(
+            f"None of the {panel.n_households} households is on the roster of a stream.",
+            hint="Names must be those of the history. A new roster is a new plan.",
+        )
+    return records
+
+
+def open_records(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
     """The streams that still report something."""
     if stream is not None:
         return [curator.stream(stream)._record()]
@@ -154,6 +174,7 @@ def _concerns(record: StreamRecord, panel: Panel) -> bool:
 
 
 def _has_taken(curator: Curator, record: StreamRecord, sent: Sent) -> bool:
+    """Whether a stream has taken a batch before, by its key."""
     return sent.key is not None and curator._store.has_taken(record.number, _name(curator, sent.sender, sent.key))
 
 
@@ -170,10 +191,10 @@ def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Fate:
 
 def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Fate:
     store, stream = curator._store, Stream(curator._store, record.key)
-    before, given = store.counts(record.number), _given(curator, record, panel)
+    before, sent_readings = store.counts(record.number), given(curator, record, panel)
     last = ledger.last(store.connection)
     try:
-        _, waiting = stream._report(panel, close=False, again=False)
+        _, waiting = stream._report(panel, close=False, again=False, sender=sent.sender)
     except ClockError as error:
         # Nothing was taken, so nothing is remembered under its key: it may be sent again when its time has come.
         store.count(record.number, AHEAD, error.rows)
@@ -187,9 +208,10 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
     return Fate(
         stream=record.key,
         reports=_released(curator, record, 0 if last is None else last.number),
-        taken=given - sum(counts[what] for what in NOT_TAKEN),
+        taken=sent_readings - sum(counts[what] for what in NOT_TAKEN),
         waiting=waiting,
         set_aside={what: number for what, number in counts.items() if number},
+        units=store.units.last,
     )
 
 
@@ -200,7 +222,7 @@ def _released(curator: Curator, record: StreamRecord, after: int) -> int:
     return sum(content["rows"] for content in own if content["plan"] == record.number)
 
 
-def _given(curator: Curator, record: StreamRecord, panel: Panel) -> int:
+def given(curator: Curator, record: StreamRecord, panel: Panel) -> int:
     """How many readings of a panel are of the stream's households and steps."""
     panel = panel.on_grid(record.plan.grid)
     mine = np.array(reportable(record, panel.steps, curator._store), dtype=np.int64) - panel.first_step

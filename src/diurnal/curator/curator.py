@@ -362,6 +362,13 @@ class Curator:
                 streams=tuple(_status(record, self._store) for record in records),
             )
 
+    def trust_units(self) -> None:
+        """Take readings although they look a thousand times too small or too large; `status` still says so.
+
+        For a plan whose public reference is wrong. It holds for this object, and is not remembered by the store.
+        """
+        self._store.units.trusts = True
+
     def backup(self, path: str | Path) -> str:
         """Copy the store, private profiles and all, into a SQLite file. Returns the head at that moment.
 
@@ -440,4 +447,7 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
         overdue=sum(closing.deadline(record, each) <= store.now() for each in arrivals) + len(late.stray),
         acknowledged=record.acknowledged,
         counts=store.quality(number),
+        units=store.units.alarms(number),
+        refused=store.units.refused[number],
+        looked=store.units.counted(number),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +44,12 @@ class StreamStatus(Private):
     """What was acknowledged when it was started: whom and which period a verdict is about."""
     counts: dict[str, int]
     """What was set aside."""
+    units: tuple[str, ...] = ()
+    """In which directions readings look wrong that came in this process: "too small", "too large"."""
+    refused: int = 0
+    """How many batches this process has refused for their unit."""
+    looked: dict[str, int] = field(default_factory=dict)
+    """How many households looked how, batch by batch, in this process: plausible, too small, too large."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -95,4 +101,6 @@ def _lines(stream: StreamStatus) -> list[str]:
         about.append(f"         open since {stream.held_since}, closed at the latest at {stream.closes}")
     if stream.overdue:
         about.append(f"         OVERDUE: {stream.overdue:,} cycle(s). Close them: diurnal close")
+    about += [f"         UNITS: readings look a thousand times {each}" for each in stream.units]
+    about += [f"         {stream.refused:,} batches refused for their unit"] if stream.refused else []
     return about + [f"         {number:,} {what}" for what, number in sorted(stream.counts.items())]

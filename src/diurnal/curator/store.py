@@ -29,6 +29,7 @@ from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
 from diurnal.curator.records import StreamRecord, Values, by_step, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
+from diurnal.curator.units import Scores
 from diurnal.errors import DiurnalError, StoreError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
@@ -63,6 +64,8 @@ class Store(Passing):
         self._fresh: set[tuple[int, int]] = set()
         self.swept: set[str] = set()
         """Folders of the lake in which nothing is left of processes that were killed."""
+        self.units = Scores()
+        """How what was sent since then looks. It is not written, and ends with the process."""
         # Whoever had the store before may have been killed before its log was emptied.
         self._log_is_old = True
         # Connections are closed when nobody has the store any more.

@@ -23,6 +23,7 @@ from diurnal.curator.publishing import Publisher, forget_over, is_over, reportab
 from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
+from diurnal.curator.units import LOCAL
 from diurnal.errors import InputError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
@@ -71,6 +72,12 @@ class Stream:
         return self._record().lake is not None
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """In which directions readings that came since the process began look wrong: "too small", "too large"."""
+        with self._store.transaction():
+            return self._store.units.alarms(self._record().number)
+
+    @property
     def open_from(self) -> int | None:
         """The first step that may still be open, of a stream whose homes are in the lake.
 
@@ -115,6 +122,7 @@ class Stream:
 
         Raises:
             ReadingsError: Another grid, or nobody of the roster.
+            UnitError: Most households look a thousand times too small or too large, and enough of them did.
         """
         instance(
             panel,
@@ -128,11 +136,12 @@ class Stream:
             # A row may be among both: the last step of a cycle closes its first.
             return list(dict.fromkeys([*rows, *self.close_overdue()]))
 
-    def _report(self, panel: Panel, *, close: bool, again: bool) -> tuple[list[Report], int]:
+    def _report(self, panel: Panel, *, close: bool, again: bool, sender: str = LOCAL) -> tuple[list[Report], int]:
         """The rows of `report`, and how many readings wait for the roster to reach their steps."""
         with self._store.transaction():
             record = self._record()
             guard.check_owed(self._store)
+            self._store.units.judge(record, panel, sender=sender)
             calendar = self._store.calendar()
             taker = Taker(record, self._publisher(record), self._store)
             if record.lake is None:

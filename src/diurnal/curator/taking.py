@@ -55,16 +55,8 @@ class Taker:
             ClockError: All of them are of steps that have not come yet.
         """
         record = self._record
-        panel = aligned(record, panel, self.counts)
-        self._store.close_steps(step for step in panel.calendar if step < self._ahead)
-        panel, outside = panel.within(*record.plan.domain)
-        self.counts["outside the domain"] += outside
-        panel = self._without_ahead(without_moved(record, panel))
-        sent = (np.flatnonzero(panel.present.any(axis=1)) + panel.first_step).tolist()
-        published, fresh = self._sorted(sent)
-        late = [step - panel.first_step for step in published]
-        self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
-        taken = self._merged(panel, fresh)
+        self._store.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
+        panel, fresh, taken = self.received(panel)
         there = {step: int(np.count_nonzero(each.present & record.awaited(step))) for step, each in taken.items()}
         found = closing.reached(record, there, latest=self._store.latest(record.number), now=self._now, told=close)
         self._store.see(record.number, found.latest)
@@ -83,6 +75,27 @@ class Taker:
         else:
             closed = self._close(self._held(taken, found.steps), found, panel.steps if close else None)
         return closed.union(panel.steps)
+
+    def received(self, panel: Panel) -> tuple[Panel, list[int], dict[int, HeldStep]]:
+        """Find out what of a panel may be taken, and count the rest. Writes nothing.
+
+        Returns:
+            The panel on the stream's grid, the steps that may still be reported, and what there is of those that
+            take more, with what came before.
+
+        Raises:
+            ClockError: All of its readings are of steps that have not come yet.
+        """
+        record = self._record
+        panel = aligned(record, panel, self.counts)
+        panel, outside = panel.within(*record.plan.domain)
+        self.counts["outside the domain"] += outside
+        panel = self._without_ahead(without_moved(record, panel))
+        sent = (np.flatnonzero(panel.present.any(axis=1)) + panel.first_step).tolist()
+        published, fresh = self._sorted(sent)
+        late = [step - panel.first_step for step in published]
+        self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
+        return panel, fresh, self._merged(panel, fresh)
 
     def _held(self, taken: Mapping[int, HeldStep], reached: Iterable[int]) -> dict[int, HeldStep]:
         """Keep readings of open steps. Returns what is held of these steps now."""

@@ -43,6 +43,8 @@ class Taken:
     """Why it was not taken, and what to do about it."""
     set_aside: Mapping[str, int] = field(default_factory=dict, repr=False)
     """How many of its rows were not taken as readings, by reason. For the custodian's eyes."""
+    units: tuple[str, ...] = ()
+    """In which directions readings of this stream look wrong that came in this process: too small, too large."""
     head: str = ""
     """Where the ledger stands after it: publish it with the rows. It fences a restored backup."""
 
@@ -115,7 +117,9 @@ def watch_table(
             rows, account = stream.report(panel), panel.quality
             aside = {} if account is None else account.set_aside
             before = sum(row.step in known for row in rows)
-            yield Taken(name="query", rows=tuple(rows), before=before, set_aside=aside, head=stream.head)
+            yield Taken(
+                name="query", rows=tuple(rows), before=before, set_aside=aside, units=stream.units, head=stream.head
+            )
         except StoreError:
             raise
         except DiurnalError as error:
@@ -173,7 +177,16 @@ def watch_frame(
                 if on_bad == "stop":
                     raise
                 error, found = str(refused), stream.take(name, lambda: None, counts={"batches passed by": 1})
-        told(Taken(name=name, rows=tuple(found or ()), again=found is None, error=error, head=stream.head))
+        told(
+            Taken(
+                name=name,
+                rows=tuple(found or ()),
+                again=found is None,
+                error=error,
+                units=stream.units,
+                head=stream.head,
+            )
+        )
 
     def near(name: str, batch: Any) -> Sequence[Report] | None:
         return stream.take(name, lambda: _panel(stream, read(batch.toArrow(), **about), said))
@@ -278,6 +291,7 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
         before=before,
         again=rows is None,
         set_aside=aside,
+        units=stream.units,
         head=stream.head,
     )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
+Orders = npt.NDArray[np.uint8]
 
 
 BLOCK = 1 << 21
@@ -52,25 +53,40 @@ class Arrays:
 
     readings: Integers
     present: Marks
+    orders: Orders | None = None
+    """How large each reading was before it was rounded and held against a domain, where an import for a stream has
+    kept that: bits of its millionths, as `order_of` counts them. `curator/units.py` reads it, nothing else."""
 
     @property
     def n_steps(self) -> int:
         return int(self.readings.shape[0])
 
     def rows(self, start: int, stop: int) -> Arrays:
-        return Arrays(self.readings[start:stop], self.present[start:stop])
+        orders = None if self.orders is None else self.orders[start:stop]
+        return Arrays(self.readings[start:stop], self.present[start:stop], orders)
 
     def columns(self, places: Integers) -> Arrays:
-        return Arrays(self.readings[:, places], self.present[:, places])
+        orders = None if self.orders is None else self.orders[:, places]
+        return Arrays(self.readings[:, places], self.present[:, places], orders)
 
     def without(self, rows: Integers) -> Arrays:
         present = self.present.copy()
         present[rows] = False
-        return Arrays(np.where(present, self.readings, 0), present)
+        orders = None if self.orders is None else self.orders.copy()
+        if orders is not None:
+            orders[rows] = 0
+        return Arrays(np.where(present, self.readings, 0), present, orders)
 
     def pieces(self) -> Iterator[tuple[slice, Data]]:
         n = self.readings.shape[1]
         width = max(1, BLOCK // max(1, self.n_steps))
         for start in range(0, n, width):
             place = slice(start, min(start + width, n))
-            yield place, Arrays(self.readings[:, place], self.present[:, place])
+            orders = None if self.orders is None else self.orders[:, place]
+            yield place, Arrays(self.readings[:, place], self.present[:, place], orders)
+
+
+def order_of(values: Integers | Floats) -> Orders:
+    """How many bits each number has without its sign: 0 for 0, 2 for 2 and 3. From 2^53 on perhaps one more."""
+    _, bits = np.frexp(np.abs(values).astype(np.float64))
+    return bits.astype(np.uint8)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.errors import ReadingsError
+from diurnal.errors import ReadingsError, UnitError
 from diurnal.readings import quality
 from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
@@ -63,9 +63,10 @@ class Job:
             n_rows: How many rows there are.
         """
         placing = Placing.of(stage, options)
-        rules = _rules(stage, options, placing)
+        is_far = isinstance(given.parts[0], SparkFrame)
+        rules = _rules(stage, options, placing, orders=options.from_first_row and not is_far)
         # In the lake a gap costs next to nothing; here it costs memory.
-        least = 10_000 if isinstance(given.parts[0], SparkFrame) else 100
+        least = 10_000 if is_far else 100
         _check_size(len(placing.roster.households), rules.steps, n_rows, least)
         nobody = np.zeros((0, len(placing.roster.households)), dtype=np.int64)
         anchor = EPOCH + timedelta(seconds=placing.anchor)
@@ -89,10 +90,13 @@ class Job:
         """The panel in memory."""
         shape = (self.rules.steps, len(self.panel.households))
         readings, present = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+        orders = np.zeros(shape, dtype=np.uint8) if self.rules.orders else None
         for first, block in self._blocks(None):
             place = slice(first, first + len(block.readings))
             readings[:, place], present[:, place] = block.readings.T, block.present.T
-        return replace(self.panel, data=Arrays(readings, present), quality=self.quality())
+            if orders is not None and block.orders is not None:
+                orders[:, place] = block.orders.T
+        return replace(self.panel, data=Arrays(readings, present, orders), quality=self.quality())
 
     def into_file(self, path: Path) -> None:
         """The panel as a file."""
@@ -120,12 +124,16 @@ class Job:
     def check_some(self) -> None:
         """Refuse a panel without any reading, and one of which most was in another unit, surely."""
         above, kept = self.tally["above"], self.tally["kept"]
-        if above >= MANY and above > kept:
-            raise self.given.parts[0].error(
+        # Readings for a stream are held against its plan, which knows more than a domain (curator/units.py): here,
+        # only where none is left to be looked at.
+        most = above >= MANY and above > kept and not self.rules.orders
+        if most or (not self.tally["readings"] and 2 * above > sum(self.set_aside.values())):
+            refused = self.given.parts[0].error(
                 f"{above:,} rows lie above {self.options.domain[1]:,} {self.options.unit}, the most there can be, "
                 f"and {kept:,} do not: that is another unit, surely.",
                 hint=f"They were taken as {self.given.format.unit}. Say what they are: unit=...",
             )
+            raise UnitError(refused.message, hint=refused.hint)
         if not self.tally["readings"]:
             counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
             raise self.given.parts[0].error(
@@ -217,7 +225,7 @@ class Job:
         return sum(1 for household, when in self.options.tenancies if household in there and when in inside)
 
 
-def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
+def _rules(stage: Stage, options: Options, placing: Placing, *, orders: bool) -> Rules:
     steps = (placing.until - placing.anchor) // (60 * options.minutes)
 
     def touched(spans: Iterable[tuple[int, int]]) -> Marks:
@@ -245,6 +253,7 @@ def _rules(stage: Stage, options: Options, placing: Placing) -> Rules:
         fold=options.fold,
         instants=placing.knows_second_showings,
         on_duplicate=options.on_duplicate,
+        orders=orders,
     )
 
 

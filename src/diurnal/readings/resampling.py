@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from diurnal.readings import quality
-from diurnal.readings.data import Integers, Marks
+from diurnal.readings.data import Integers, Marks, Orders, order_of
 from diurnal.readings.formats.base import BLANK, NOT_A_NUMBER, TOO_LARGE
 from diurnal.readings.spill import Records
 
@@ -59,6 +59,8 @@ class Rules:
     """Whether the source tells the first from the second showing; else their order does."""
     on_duplicate: OnDuplicate
     """What to do with two values for one meter and time."""
+    orders: bool = False
+    """Whether it is kept how large readings were before they were rounded and held against the domain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,8 @@ class Resampled:
     """For each reason the meter and second of one of its rows."""
     above: int = 0
     """How many rows lie above the domain: if most do, they are in another unit."""
+    orders: Orders | None = None
+    """How large readings were before they were rounded and held against the domain, where the rules ask for it."""
 
     def moved(self, before: int) -> Resampled:
         """The same where these meters come after so many others."""
@@ -117,7 +121,7 @@ def resample(rows: Records, meters: Meters, rules: Rules) -> Resampled:
     if cells is None:
         rows, key = _distinct(*_sorted(rows, rules), rules, account)
         cells = _Cells.of(rows, key, len(meters), rules, account)
-    readings, present, n_rows = _households(cells, meters, rules, account)
+    readings, present, n_rows, orders = _households(cells, meters, rules, account)
     readings, present, n_rows = _folded(readings, present, n_rows, rules, account)
     return Resampled(
         readings=readings,
@@ -126,6 +130,8 @@ def resample(rows: Records, meters: Meters, rules: Rules) -> Resampled:
         counts=account.counts,
         examples=account.examples,
         above=account.above,
+        # Of a step that the clock shows twice the first showing does: it is as large as the second.
+        orders=None if orders is None else orders[:, : rules.steps],
     )
 
 
@@ -296,8 +302,13 @@ class _Cells:
         return complete
 
 
-def _households(cells: _Cells, meters: Meters, rules: Rules, account: _Account) -> tuple[Integers, Marks, Integers]:
-    """The reading of each household at each step, in whole units, where it is there; and how many rows made it."""
+def _households(
+    cells: _Cells, meters: Meters, rules: Rules, account: _Account
+) -> tuple[Integers, Marks, Integers, Orders | None]:
+    """The reading of each household at each step, in whole units, where it is there, and how many rows made it.
+
+    Where the rules ask for it, also how large it was before.
+    """
     expected, swapped = _terms(meters, rules)
     counted = cells.present & expected
     complete = np.logical_and.reduceat(counted | ~expected, meters.starts, axis=0)
@@ -306,11 +317,21 @@ def _households(cells: _Cells, meters: Meters, rules: Rules, account: _Account) 
     n_rows = np.add.reduceat(np.where(cells.present, cells.n_rows, 0), meters.starts, axis=0)
     _set_aside(quality.OTHER_METER, n_rows, ~there, meters, rules, account)
     readings = np.where(there, _rounded(cells, counted, there, meters, rules), 0)
+    orders = np.where(there, _orders(cells, counted, meters, rules), 0).astype(np.uint8) if rules.orders else None
     inside = (readings >= rules.domain[0]) & (readings <= rules.domain[1])
     _set_aside(quality.OUTSIDE_DOMAIN, n_rows, there & ~inside, meters, rules, account)
     account.above += int(n_rows[there & (readings > rules.domain[1])].sum())
     present = there & inside
-    return np.where(present, readings, 0), present, np.where(present, n_rows, 0)
+    return np.where(present, readings, 0), present, np.where(present, n_rows, 0), orders
+
+
+def _orders(cells: _Cells, counted: Marks, meters: Meters, rules: Rules) -> Orders:
+    """How large the reading of each household at each step is, in bits of its millionths."""
+    total = np.where(counted, cells.total, 0)
+    if rules.is_power:
+        # It is power times minutes.
+        total = total * rules.minutes // (60 * np.maximum(cells.covered, 1))
+    return order_of(np.add.reduceat(total, meters.starts, axis=0))
 
 
 def _terms(meters: Meters, rules: Rules) -> tuple[Marks, Marks]:

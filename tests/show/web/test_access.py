@@ -116,7 +116,8 @@ def test_requests_are_limited(asked):
     assert [each.status_code for each in found].count(200) in (20, 21)
     refused = found[-1]
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too-often")
-    assert refused.headers["retry-after"] == "2"
+    # A bucket that gets one every two seconds may have half of it by now.
+    assert refused.headers["retry-after"] in ("1", "2")
 
 
 def test_a_bucket_fills_up_again():

@@ -112,7 +112,11 @@ def test_a_thousand_listeners_of_one_address_keep_nobody_out(city, many_files):
         lines = lines_of(process, "limit met")
         requests = lines_of(process, "request")
     assert 'diurnal_limits_met_total{limit="listeners of a client"}' in counted
-    assert Counter(line["limit"] for line in lines) == {"listeners of a client": 1, "requests of a client": 1}
+    # On a busy machine they come too slowly to meet the limit of requests as well.
+    assert Counter(line["limit"] for line in lines) <= Counter(
+        {"listeners of a client": 1, "requests of a client": 1}
+    )
+    assert "listeners of a client" in {line["limit"] for line in lines}
     assert all(line.keys() == {"time", "level", "event", "limit", "who", "times"} for line in lines)
     assert len(requests) < 100
 

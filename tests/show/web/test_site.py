@@ -675,6 +675,22 @@ def test_the_custodian_sees_how_readings_come_in_and_what_is_spent(chromium, ser
         assert opened.problems == []
 
 
+def test_the_custodian_is_warned_of_units(chromium, tmp_path):
+    """After a batch that looks too small the custodian's page says so, and how many were refused."""
+    services.found_city(tmp_path, reported=0, reference=dn.Reference(profile=[450_000] * 4))
+    part = services.panel().between(services.FIRST, services.FIRST + 4)
+    small = part.following(part.readings // 1000, first_step=part.first_step)
+    with services.running(tmp_path) as process:
+        with process.http("ingest") as client:
+            refused = client.post("/v1/readings", json={"readings": services.rows_of(small)})
+            assert refused.json()["error"]["code"] == "unit"
+        with room(chromium, process) as opened:
+            opened.page.wait_for_selector("#health .warning")
+            assert "look a thousand times too small" in opened.text("#health .warning")
+            assert "1 batch refused" in opened.text("#health .warning")
+            assert not opened.problems
+
+
 def test_of_a_young_stream_nothing_is_said_to_have_stayed(chromium, tmp_path):
     """Where too little was reported to look for drift, the room says that nothing can be said yet."""
     services.found_city(tmp_path, reported=2)

@@ -77,7 +77,7 @@ class Long(Format):
         absent = [name for name in (*found.values(), *self.groups) if name and name not in part.column_names]
         if absent:
             raise part.error(f"It has no column {absent[0]!r}.", hint="Name a column of the first line.")
-        unit = self.unit or _unit_in(str(found["value"]))
+        unit = self.unit or unit_in(str(found["value"]))
         if not unit:
             raise part.error(
                 f"In which unit is the column {found['value']!r}?", hint="Say unit='kWh', 'Wh', 'kW' or 'W'."
@@ -94,7 +94,7 @@ class Long(Format):
         )
 
     def notes(self) -> tuple[str, ...]:
-        named = _unit_in(self.value or "")
+        named = unit_in(self.value or "")
         if not named or named == self.unit:
             return ()
         return (f"the column {self.value} was read in {self.unit}, as was said, though its name says {named}",)
@@ -148,7 +148,7 @@ class Long(Format):
         return found
 
 
-def _unit_in(name: str) -> str:
+def unit_in(name: str) -> str:
     """The unit that a column's name says; none if it says none."""
     return next((UNITS[word] for word in words_of(name) if word in UNITS), "")
 

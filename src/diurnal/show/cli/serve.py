@@ -11,7 +11,7 @@ from diurnal.errors import InputError, PlanError, installs
 from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
-from diurnal.show.cli.verbs import Profiles, StoreAt, Without
+from diurnal.show.cli.verbs import Profiles, StoreAt, TrustUnits, Without
 
 if TYPE_CHECKING:
     from diurnal.show.web.tokens import Token
@@ -47,6 +47,7 @@ def serve(
     open_data: Annotated[
         Path | None, typer.Option(help="PUBLIC readings of other homes, for predicted errors.")
     ] = None,
+    trust_units: TrustUnits = False,
     pattern_cap: Annotated[
         str | None, typer.Option(help="Make the store, if there is none: all epsilon for patterns, for ever.")
     ] = None,
@@ -99,6 +100,7 @@ def serve(
         without=tuple(without or ()),
         open_data=None if open_data is None else str(open_data),
         tokens=tokens,
+        trust_units=trust_units,
         reads_need_token=closed,
         secure=door.secure,
         limits=Limits(

@@ -32,6 +32,7 @@ from diurnal.show.cli.verbs import (
     Profiles,
     StoreAt,
     StreamKey,
+    TrustUnits,
     Without,
     a_panel,
     a_plan,
@@ -139,6 +140,10 @@ def report(
     store: StoreAt,
     stream: StreamKey = None,
     close: Annotated[bool, typer.Option(help="Close its steps with what is there.")] = False,
+    source_unit: Annotated[
+        str | None, typer.Option(help="Of files of readings: kWh, Wh, MWh, or mean kW, W, MW.")
+    ] = None,
+    trust_units: TrustUnits = False,
     profiles: Profiles = None,
     engine: Engine = "local",
     master: Master = "local[*]",
@@ -148,11 +153,13 @@ def report(
     Steps of the history, of the calendar and of a stopped stream have none. With --json a row is a line. The head
     of the ledger, on standard error, is to be kept: it fences a restored backup.
     """
-    curator = a_store(store, profiles)
+    curator = a_store(store, profiles, trust_units=trust_units)
     found = a_stream(curator, stream)
     session = a_session(engine, master)
     steps = None if found.is_far else found.takes()
-    panel = a_panel(source, like=found.plan.grid, steps=steps, domain=found.plan.domain, spark=session)
+    panel = a_panel(
+        source, like=found.plan.grid, steps=steps, domain=found.plan.domain, unit=source_unit, spark=session
+    )
     panel = _on_grid(panel, found.plan.grid)
     published = found.published(panel.steps)
     rows: list[Report] = []
@@ -163,9 +170,15 @@ def report(
     new = [row for row in rows if row.step not in published]
     screen.log("reported", plan=found.plan.hash, rows=len(rows))
     screen.say(_account(found, panel, rows, new))
+    for direction in found.units:
+        screen.heading(f"Warning: {_units(direction)}")
     if new:
         screen.table(_rows_table(new))
     _say_head(screen, curator.head)
+
+
+def _units(direction: str) -> str:
+    return f"readings look a thousand times {direction}. Are they in another unit?"
 
 
 def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
@@ -240,13 +253,14 @@ def watch(
     row_minutes: Annotated[int | None, typer.Option(help="How long a row lasts.")] = None,
     source_unit: Annotated[str | None, typer.Option(help="kWh, Wh, MWh, or mean kW, W, MW.")] = None,
     source_zone: Annotated[str | None, typer.Option(help="The clock of times without offset.")] = None,
+    trust_units: TrustUnits = False,
     profiles: Profiles = None,
 ) -> None:
     """Take readings as they land: each file once, its reports with it; a bad one is moved aside, its error beside.
 
     With --json there is a line for each file. The head of the ledger comes with each.
     """
-    curator = a_store(store, profiles)
+    curator = a_store(store, profiles, trust_units=trust_units)
     found = a_stream(curator, stream)
     told = {"format": format_, "minutes": row_minutes, "unit": source_unit, "zone": source_zone}
     said: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
@@ -257,6 +271,8 @@ def watch(
     for each in taken:
         screen.line(_taken(each))
         screen.say(f"{each.name}: {_fate(each, folder=database is None)}")
+        for direction in each.units:
+            screen.heading(f"Warning: {_units(direction)}")
         screen.log("taken", rows=len(each.rows), refused=bool(each.error))
         if each.head:
             _say_head(screen, each.head)
@@ -265,7 +281,7 @@ def watch(
 def _taken(each: Taken) -> dict[str, Any]:
     rows = [row.to_json() for row in each.rows]
     told: dict[str, Any] = {"name": each.name, "again": each.again, "error": each.error, "head": each.head}
-    told["before"] = each.before
+    told |= {"before": each.before, "units": list(each.units)}
     return {**told, "set_aside": dict(each.set_aside), "rows": rows}
 
 

@@ -63,6 +63,13 @@ Without = Annotated[
     list[str] | None,
     typer.Option(help="A household to leave out, or @FILE with a name a line; may be repeated. So who was erased."),
 ]
+TrustUnits = Annotated[
+    bool,
+    typer.Option(
+        "--trust-units",
+        help="Take readings although they look a thousand times too small or too large for the plan's reference.",
+    ),
+]
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
 
 
@@ -190,6 +197,7 @@ SAID = {
     "See panel.households.": "Names are those of the panel's roster; who is not on it is left out already.",
     "curator.raise_cap(...), diurnal raise-cap": "diurnal raise-cap",
     "curator.raise_cap(...)": "diurnal raise-cap",
+    "take them as they are: curator.trust_units().": "take them as they are: --trust-units.",
     "curator.erase(...), curator.move_out(...)": "diurnal erase, diurnal move-out",
     "See curator.status().": "`diurnal status` names them.",
     "Open the store with Budget(..., delta='1e-6').": "A store is made with one: --delta-cap 1e-6.",
@@ -265,6 +273,7 @@ def a_panel(
     like: Any = None,
     steps: range | None = None,
     domain: tuple[int, int] | None = None,
+    unit: str | None = None,
     spark: Any = None,
 ) -> Panel:
     """The panel of a kept file, or of raw files that tell everything themselves.
@@ -276,12 +285,18 @@ def a_panel(
         like: The grid of a stream, for raw files.
         steps: The steps that a stream takes, for raw files.
         domain: Its domain: what is outside is set aside.
+        unit: What raw files are in, where they do not tell.
         spark: The Spark session for a panel in the lake.
     """
     if len(source) == 1 and (spark is not None or is_kept(source[0])):
+        if unit is not None:
+            raise InputError(
+                "A kept panel knows its unit.", hint="Leave --source-unit away; it is for files of readings."
+            )
         panel = open_panel(source[0], spark=spark)
         return panel if period is None else panel.with_period(period)
-    homes = read(source[0] if len(source) == 1 else source)
+    said = {} if unit is None else {"unit": unit}
+    homes = read(source[0] if len(source) == 1 else source, **said)
     if like is not None:
         return make_panel(homes, like=like, steps=steps, domain=domain)
     return make_panel(homes, period="1d" if period is None else period, zone=zone)
@@ -326,13 +341,16 @@ def a_plan(path: Path) -> Plan:
         raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
 
 
-def a_store(where: str, profiles: Path | None) -> Curator:
+def a_store(where: str, profiles: Path | None, *, trust_units: bool = False) -> Curator:
     """The curator of a store that is there.
 
     Raises:
         StoreError: There is none.
     """
-    return Curator.open(where, profiles=profiles, create=False)
+    curator = Curator.open(where, profiles=profiles, create=False)
+    if trust_units:
+        curator.trust_units()
+    return curator
 
 
 def shown(store: str) -> str:

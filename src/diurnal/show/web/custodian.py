@@ -235,7 +235,7 @@ async def ledger(
 
 @router.get("/status", response_model=standing.Standing, summary="How the store stands")
 async def status(request: Request) -> dict[str, Any]:
-    """Head, budget, and of each stream how far it is, what it holds, and what it has set aside: late and other."""
+    """Head, budget, and of each stream how far it is, what it holds and has set aside, and how its units look."""
     service = service_of(request)
     found = await service.write(service.curator.status)
     return found.to_json()
@@ -285,6 +285,8 @@ async def metrics(request: Request) -> Response:
     found = await service.write(service.curator.status)
     service.metrics.set_aside({each.plan: each.counts for each in found.streams})
     service.metrics.held(found.streams, service.settings.clock())
+    for each in found.streams:
+        service.metrics.units(each.plan, each.units, each.refused, each.looked)
     return Response(service.metrics.all_text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -55,6 +55,12 @@ class Metrics:
         self._age = Gauge("diurnal_held_seconds", about, ("stream",), registry=self._all)
         about = "Cycles that are past their deadline and still open, by stream."
         self._overdue = Gauge("diurnal_overdue_cycles", about, ("stream",), registry=self._all)
+        about = "Whether readings look a thousand times too small or too large, since the service began."
+        self._units = Gauge("diurnal_units_alarm", about, ("stream", "looks"), registry=self._all)
+        about = "Households that looked plausible, too small or too large, batch by batch, since the service began."
+        self._looked = Gauge("diurnal_units_looked", about, ("stream", "looks"), registry=self._all)
+        about = "Batches that were refused for their unit, since the service began."
+        self._refused = Gauge("diurnal_units_refused", about, ("stream",), registry=self._all)
 
     def request(self, method: str, route: str, status: int, seconds: float, *, public: bool) -> None:
         """Count a request that was answered."""
@@ -94,6 +100,15 @@ class Metrics:
             self._stray.labels(name).set(stream.stray_steps)
             self._age.labels(name).set(0 if since is None else max(0.0, (now - since).total_seconds()))
             self._overdue.labels(name).set(stream.overdue)
+
+    def units(self, stream: str, alarms: Iterable[str], refused: int, looked: Mapping[str, int]) -> None:
+        """Say how what was sent to a stream looks. For the custodian."""
+        looks = set(alarms)
+        for each in ("too small", "too large"):
+            self._units.labels(stream[:12], each).set(each in looks)
+        self._refused.labels(stream[:12]).set(refused)
+        for each, number in looked.items():
+            self._looked.labels(stream[:12], each).set(number)
 
     def public_text(self) -> bytes:
         """What everybody may read."""

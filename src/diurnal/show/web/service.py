@@ -58,11 +58,14 @@ def opened(settings: Settings) -> Curator:
         StoreError: There is none, or it cannot be opened.
     """
     try:
-        return Curator.open(settings.store, profiles=settings.profiles, create=False, clock=settings.clock)
+        curator = Curator.open(settings.store, profiles=settings.profiles, create=False, clock=settings.clock)
     except NoStoreError:
         if settings.budget is None:
             raise
-        return Curator.open(settings.store, settings.budget, profiles=settings.profiles, clock=settings.clock)
+        curator = Curator.open(settings.store, settings.budget, profiles=settings.profiles, clock=settings.clock)
+    if settings.trust_units:
+        curator.trust_units()
+    return curator
 
 
 class Service:

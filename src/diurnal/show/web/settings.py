@@ -82,6 +82,8 @@ class Settings:
     """The file of tokens; without one there is nobody but the public."""
     reads_need_token: bool = False
     """Whether the public needs a token as well."""
+    trust_units: bool = False
+    """Whether batches are taken although they look a thousand times too small or too large."""
     secure: bool = False
     """Whether clients come over TLS, here or at a proxy."""
     poll: float = 1.0

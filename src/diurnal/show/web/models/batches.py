@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from diurnal.show.web.models.shape import COUNTED, HEAD, NAME, STANDS, STREAM, Counts, shown
@@ -32,6 +34,7 @@ TAKEN_BY = {
     "waiting": 0,
     "set_aside": {"held before": 1},
     "reports": 1,
+    "units": "plausible",
 }
 
 
@@ -46,6 +49,10 @@ class TakenBy(BaseModel):
     waiting: int = Field(description="How many of these wait for other homes to get as far. Is a clock wrong?")
     set_aside: Counts = Field(description=COUNTED)
     reports: int = Field(description="How many rows were released with it.")
+    units: Literal["plausible", "too small", "too large", "not known"] = Field(
+        description="What most households of this batch look like beside the plan's public reference: a thousand "
+        "times too small or too large is another unit. Not known of a batch that comes again, and of zeros."
+    )
 
 
 class Taken(BaseModel):
@@ -60,6 +67,8 @@ class Taken(BaseModel):
             "set_aside": {"blank": 1},
             "streams": [TAKEN_BY],
             "head": HEAD,
+            "dry_run": False,
+            "refused": None,
         }
     )
 
@@ -70,3 +79,7 @@ class Taken(BaseModel):
     set_aside: Counts = Field(description="How many are not, by reason: outside the domain, blank, ...")
     streams: list[TakenBy] = Field(description="What became of it in each stream.")
     head: str = Field(description=STANDS)
+    dry_run: bool = Field(description="Whether nothing was done: it says what would become of the batch.")
+    refused: str | None = Field(
+        description="Of a dry run: why the batch would be refused for its unit, by what came under this token."
+    )

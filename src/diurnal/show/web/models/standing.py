@@ -89,6 +89,9 @@ STANDING = {
     "overdue": 0,
     "acknowledged": "e310c762fb620205",
     "counts": {"outside the domain": 2},
+    "units": [],
+    "refused": 0,
+    "looked": {"plausible": 10848},
 }
 
 
@@ -114,6 +117,13 @@ class StreamStanding(BaseModel):
         description="Whom and which period the verdict is about that was read when it was started."
     )
     counts: Counts = Field(description=COUNTED)
+    units: list[str] = Field(
+        description="In which directions readings look wrong since the service began: too small, too large."
+    )
+    refused: int = Field(description="How many batches were refused for their unit since the service began.")
+    looked: Counts = Field(
+        description="How many households looked plausible, too small or too large, batch by batch, since then."
+    )
 
 
 class Counted(RootModel[Counts]):

@@ -24,6 +24,13 @@ function warnings(stream) {
   return found;
 }
 
+// Judged since the service began, against the plan's public reference.
+function units(stream) {
+  if (!stream.units.length) return null;
+  const refused = stream.refused ? ` ${count(stream.refused, "batch", "batches")} refused.` : "";
+  return make("p", { class: "warning", role: "alert" }, `Readings look a thousand times ${stream.units.join(" and ")}: are they in another unit?${refused}`);
+}
+
 function card(stream, lately, ends) {
   const told = {
     state: stream.end === null ? "running" : `stopped at ${clock(ends[stream.plan])}`,
@@ -37,7 +44,7 @@ function card(stream, lately, ends) {
   if (!drifts.has(stream.plan)) drifts.set(stream.plan, drift(stream));
   const place = drifts.get(stream.plan);
   const alarms = warnings(stream).map((words) => make("p", { class: "warning", role: "alert" }, words));
-  return make("article", { class: "card" }, make("h3", {}, link(stream)), ...alarms, facts(told),
+  return make("article", { class: "card" }, make("h3", {}, link(stream)), ...alarms, units(stream), facts(told),
     make("div", { class: "halves" }, make("div", {}, make("h4", {}, "Late and set aside"), aside(stream)), make("div", {}, make("h4", {}, "Drift"), place)),
     stream.held_since ? closing(stream, show) : null, stream.end === null ? stopping(stream, show) : null);
 }
