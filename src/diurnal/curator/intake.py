@@ -67,7 +67,10 @@ def merged(held: HeldStep | None, readings: Integers, present: Marks, counts: Co
     # Whether it is the same is not counted: the number would stay when the reading is erased.
     counts[HELD] += int(np.count_nonzero(held.present & present))
     return HeldStep(
-        readings=np.where(held.present, held.readings, readings), present=held.present | present, closed=held.closed
+        readings=np.where(held.present, held.readings, readings),
+        present=held.present | present,
+        closed=held.closed,
+        reached=held.reached,
     )
 
 

@@ -76,12 +76,13 @@ def _fate(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> F
     given, counts = batch.given(curator, record, panel), taker.counts
     says, _ = store.units.would(record, panel, sender=sent.sender)
     try:
-        taker.received(panel)
+        waiting = taker.received(panel, close=False).waiting
     except ClockError as error:
         return Fate(stream=record.key, set_aside={AHEAD: error.rows}, units=says)
     return Fate(
         stream=record.key,
         taken=given - sum(counts[what] for what in NOT_TAKEN),
+        waiting=waiting,
         set_aside={what: number for what, number in Counter(counts).items() if number},
         units=says,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,30 @@ from diurnal.curator.intake import aligned, merged, without_moved
 from diurnal.curator.publishing import Publisher, reportable
 from diurnal.curator.records import HeldStep, StreamRecord, runs
 from diurnal.errors import ClockError, ReadingsError
+from diurnal.private import Private
 from diurnal.readings.data import Arrays
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Received(Private):
+    """What of a panel may be taken. Private."""
+
+    panel: Panel
+    """The panel, on the stream's grid and in its roster's order, without what is not for it."""
+    fresh: list[int]
+    """The steps that were sent and may still be reported."""
+    taken: dict[int, HeldStep]
+    """What there is of those that take more, with what came before."""
+    there: dict[int, int]
+    """How many of the awaited readings that is, by step."""
+    reached: closing.Reached
+    """How far the roster has come with it."""
+    waiting: int
+    """How many of the readings are of steps ahead of that."""
 
 
 class Taker:
@@ -38,7 +57,7 @@ class Taker:
         self.counts = Counter[str]()
         """What became of what was not taken, for the custodian."""
         self.waiting = 0
-        """How many of the readings that were taken are of steps ahead of what the roster has reached."""
+        """How many of the readings that were taken wait for the roster to reach their steps."""
 
     @property
     def at_once(self) -> bool:
@@ -56,32 +75,20 @@ class Taker:
         """
         record = self._record
         self._store.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
-        panel, fresh, taken = self.received(panel)
-        there = {step: int(np.count_nonzero(each.present & record.awaited(step))) for step, each in taken.items()}
-        found = closing.reached(record, there, latest=self._store.latest(record.number), now=self._now, told=close)
+        came = self.received(panel, close=close)
+        panel, found, self.waiting = came.panel, came.reached, came.waiting
         self._store.see(record.number, found.latest)
-        self._arrive(there, found.steps)
-        self.waiting = sum(
-            int(np.count_nonzero(panel.present[step - panel.first_step])) for step in taken if step > found.latest
-        )
-        if (
-            self.at_once
-            and not close
-            and found.steps.issuperset(taken)
-            and not self._store.held_steps(record.number)
-        ):
-            self._publisher.publish_given([panel.between(run.start, run.stop) for run in runs(fresh)])
-            closed = set(fresh)
+        self._arrive(came.there, found.steps)
+        at_once = self.at_once and not close and found.steps.issuperset(came.there)
+        if at_once and not self._store.held_steps(record.number):
+            self._publisher.publish_given([panel.between(run.start, run.stop) for run in runs(came.fresh)])
+            closed = set(came.fresh)
         else:
-            closed = self._close(self._held(taken, found.steps), found, panel.steps if close else None)
+            closed = self._close(self._held(came.taken, found.steps), found, panel.steps if close else None)
         return closed.union(panel.steps)
 
-    def received(self, panel: Panel) -> tuple[Panel, list[int], dict[int, HeldStep]]:
+    def received(self, panel: Panel, *, close: bool) -> Received:
         """Find out what of a panel may be taken, and count the rest. Writes nothing.
-
-        Returns:
-            The panel on the stream's grid, the steps that may still be reported, and what there is of those that
-            take more, with what came before.
 
         Raises:
             ClockError: All of its readings are of steps that have not come yet.
@@ -95,7 +102,13 @@ class Taker:
         published, fresh = self._sorted(sent)
         late = [step - panel.first_step for step in published]
         self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
-        return panel, fresh, self._merged(panel, fresh)
+        taken = self._merged(panel, fresh)
+        there = {step: int(np.count_nonzero(each.present & record.awaited(step))) for step, each in taken.items()}
+        latest = self._store.latest(record.number)
+        found = closing.reached(record, there, latest=latest, now=self._now, told=close)
+        ahead = [step - panel.first_step for step in taken if step > found.latest]
+        waiting = int(np.count_nonzero(panel.present[ahead])) if ahead else 0
+        return Received(panel=panel, fresh=fresh, taken=taken, there=there, reached=found, waiting=waiting)
 
     def _held(self, taken: Mapping[int, HeldStep], reached: Iterable[int]) -> dict[int, HeldStep]:
         """Keep readings of open steps. Returns what is held of these steps now."""

@@ -113,10 +113,8 @@ def test_a_thousand_listeners_of_one_address_keep_nobody_out(city, many_files):
         requests = lines_of(process, "request")
     assert 'diurnal_limits_met_total{limit="listeners of a client"}' in counted
     # On a busy machine they come too slowly to meet the limit of requests as well.
-    assert Counter(line["limit"] for line in lines) <= Counter(
-        {"listeners of a client": 1, "requests of a client": 1}
-    )
-    assert "listeners of a client" in {line["limit"] for line in lines}
+    met = Counter(line["limit"] for line in lines)
+    assert met in ({"listeners of a client": 1}, {"listeners of a client": 1, "requests of a client": 1})
     assert all(line.keys() == {"time", "level", "event", "limit", "who", "times"} for line in lines)
     assert len(requests) < 100
 

@@ -139,7 +139,7 @@ def test_every_answer_has_a_shape_and_an_example(told):
 def test_every_question_has_a_shape_and_an_example(told):
     """Whatever may be sent as JSON has a schema, and an example that is of that shape; CSV has one too."""
     bodies = {path: about["requestBody"]["content"] for _, path, about in _routes(told) if "requestBody" in about}
-    assert len(bodies) == 5
+    assert len(bodies) == 6
     for content in bodies.values():
         schema = content["application/json"]["schema"]
         for example in _resolved(told, schema)["examples"]:
@@ -181,7 +181,10 @@ def test_what_is_answered_is_as_it_is_described(asked, city, told):
     question = {"epsilon": "0.5", "history": 6, "mean_reading": "400000", "minimum_group": 2}
     plan = look("post", "/v1/custodian/plan", json={**question, "cycle_epsilon": "0.5"})["document"]
     assert look("post", "/v1/custodian/plan", json={**question, "level": "pattern"})["unspent"]
-    look("post", "/v1/custodian/streams/{stream}/stop", json={"confirm": stream[:8]})
+    for what in ("close", "stop"):
+        path = "/v1/custodian/streams/{stream}/" + what
+        look("post", path, json={"dry_run": True})
+        look("post", path, json={"confirm": stream[:8]})
     wanted = {"plan": plan, "acknowledge": "untested", "skip": 20}
     typed = look("post", "/v1/custodian/explain", json=wanted)["confirm"]
     look("post", "/v1/custodian/start", json={**wanted, "confirm": typed})
@@ -202,10 +205,10 @@ def test_nothing_is_left_out_of_an_answer(asked, city):
 
 
 def test_the_description_says_how_homes_of_a_step_are_sent(told):
-    """Who sends readings is told that a step is reported with the first batch that has some of it."""
+    """Who sends readings is told when a step closes, and that what comes for it afterwards is late."""
     words = told["paths"]["/v1/readings"]["post"]["description"]
     assert "grace of 0" in words
-    assert "late, and set aside" in words
+    assert "later is late" in words
 
 
 def test_the_description_loads_nothing_from_elsewhere(asked):
