@@ -26,14 +26,14 @@ PATTERN_CHANGE = (
 NEIGHBOURS: dict[Level, tuple[str, ...]] = {
     "pattern": (PATTERN_CHANGE,),
     "strong": (PATTERN_CHANGE, "one household's variations change in any one reported cycle"),
-    "cycle": ("one household's readings change in any one cycle",),
+    "cycle": ("one household's readings change in any one reported cycle",),
 }
 """What may differ between two data sets that the reports can hardly tell apart (theory 2, 3 and 6.8)."""
 
 UNITS: dict[Level, str] = {
-    "pattern": "one household's periodic component, which is less than anything it did",
-    "strong": "a household's reported {cycle} (event level, not user level), and a household's periodic component",
-    "cycle": "a household's {cycle} (event level, not user level)",
+    "pattern": "a shift of a household's periodic component, which is less than anything it did",
+    "strong": "a household's reported {cycle} (event level, not user level), and a shift of its periodic component",
+    "cycle": "a household's reported {cycle} (event level, not user level)",
 }
 """What is protected as one, in the terms of NIST SP 800-226."""
 
@@ -49,7 +49,7 @@ DELTA = Fraction("1e-6")
 PUBLIC_BOUNDS = "Bounds, references, bases and the calendar come from public knowledge, not from these readings."
 UNSEEN = "The plan, and whether and when to start or stop it, were not chosen by looking at these readings."
 ASSUMPTIONS: tuple[str, ...] = (
-    "Both data sets have the same roster, the same group memberships and the same missing marks.",
+    "Both data sets have the same roster, the same group memberships, and the same missing and late readings.",
     "All readings of both lie in the declared domain.",
     PUBLIC_BOUNDS,
     "The true totals of reported steps are not published elsewhere.",
@@ -366,7 +366,7 @@ class Guarantee:
 
     def _together_sentence(self, both: CurveRow, everything: CurveRow, delta: str) -> str:
         said = (
-            f"The periodic component and one cycle together cost at most epsilon = {up(both.epsilon)}"
+            f"The periodic component and one reported cycle together cost at most epsilon = {up(both.epsilon)}"
             f"{'' if both.delta is None else f' (at delta = {delta})'}; all readings of a household over a year of "
             f"reports, its history included, at most {up(everything.epsilon)} (at delta = {delta})."
         )

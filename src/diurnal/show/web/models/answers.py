@@ -163,7 +163,7 @@ PROMISED = {
     "history_epsilon": "0.333334",
     "history_epsilon_at_horizon": "547.833334",
     "horizon": 365,
-    "unit": "a household's reported day (event level, not user level), and a household's periodic component",
+    "unit": "a household's reported day (event level, not user level), and a shift of its periodic component",
     "curve": [CHANGE],
     "sentences": ["Two data sets are neighbours if one household's periodic component changes ..."],
 }
