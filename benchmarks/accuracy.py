@@ -271,8 +271,8 @@ HEAD = f"""# Accuracy: the figures
 
 Written by `python -m benchmarks.accuracy`. Plans are as `dn.informed(plan, panel, level=...)` makes them from the
 public mean of a reading (the year before's) and the package's table of constants, epsilon 1 (a strong plan: 1 for
-the pattern and 1 for any one day), {DRAWS} starts each through the shipped curator and its integer mechanisms.
-Nothing was tuned on Australian readings. What it means is in [accuracy](accuracy.md)."""
+a shift of the pattern and 1 for any one reported day), {DRAWS} starts each through the shipped curator and its
+integer mechanisms. Nothing was tuned on Australian readings. What it means is in [accuracy](accuracy.md)."""
 
 
 if __name__ == "__main__":

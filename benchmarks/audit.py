@@ -28,10 +28,12 @@ LEVEL = "377"
 
 HEAD = """# Audit: the figures
 
-Written by `make audit`. Deep audits of the shipped mechanisms, each at epsilon 1 (a strong plan: 1 for the pattern
-and 1 for any one reported cycle), domain 0 to 8,000 Wh. *Measured* is a lower bound for epsilon from transcripts of
-the shipped curator; the bounds of one audit are right together with 99.9 % confidence. None may be above what is
-promised; how near one comes says how sharp the auditor is. What it means is in [audit](audit.md).
+Written by `make audit`. Deep audits of the shipped mechanisms, each at epsilon 1 (a strong plan: 1 for a shift of
+the pattern and 1 for any one reported cycle), domain 0 to 8,000 Wh. What is promised for one cycle of the history
+holds if in neither data set a reported reading of the household is clipped, missing or moved out. *Measured* is a
+lower bound for epsilon from transcripts of the shipped curator; the bounds of one audit are right together with
+99.9 % confidence. None may be above what is promised; how near one comes says how sharp the auditor is. What it
+means is in [audit](audit.md).
 
 | plan | a change of | promised | closed form | measured | share | transcripts | seconds | verdict |
 |---|---|---|---|---|---|---|---|---|

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import sys
 import pytest
 
 import diurnal
+from diurnal.promise.guarantee import up
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -77,6 +79,42 @@ def test_the_tutorial_and_every_how_to_have_commands():
     """No page that tells how to do something goes without commands that are run."""
     for page in [DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]:
         assert COMMANDS.search(page.read_text()), page.name
+
+
+def test_the_promise_says_which_noise_a_plan_chooses_and_what_many_days_of_it_cost():
+    """In the table of the promise stand, by the number of homes, the coefficients that are chosen for a cycle from
+    a public mean, and without one cube; with what a week, 30 days, a year and a fortnight away cost a home.
+    """
+    page = (DOCS / "privacy-promise.md").read_text()
+    told = {
+        name: (chosen, *rest)
+        for name, chosen, *rest in (
+            line.strip("| ").split(" | ") for line in page.splitlines() if "| up to " in line
+        )
+    }
+    grid = diurnal.Grid(slots=48, minutes=30)
+    drafted = diurnal.Plan(epsilon="1", domain=(0, 8000), history=60, grid=grid)
+    words = {1: "one coefficient", 5: "five coefficients", 11: "eleven coefficients", 17: "seventeen coefficients"}
+    sizes = {1: (15, 60), 5: (80, 300), 11: (400, 1000), 17: (3000,)}
+    for coefficients, homes in sizes.items():
+        chosen, *costs, away = told[f"l2-norm, {words[coefficients]}"]
+        for n in homes:
+            shape = diurnal.Shape(group_sizes=(n,), grid=grid, n_cycles=60)
+            plan = diurnal.choose(diurnal.informed(drafted, shape, level="400"), shape)
+            assert (plan.cycle_mechanism, plan.cycle_basis.size) == ("basis", coefficients), n
+            assert f"{n:,}" in chosen or n == 15
+        assert_costs(plan, costs, away)
+    plan = diurnal.choose(drafted, shape)
+    assert plan.cycle_mechanism == "cube"
+    assert_costs(plan, told["cube"][1:-1], told["cube"][-1])
+
+
+def assert_costs(plan, costs, away):
+    """What a page says of many days is what the plan's guarantee does, rounded up."""
+    promise = plan.guarantee()
+    for said, row in zip(costs, promise.curve(), strict=False):
+        assert 0 <= float(said) - float(row.epsilon) < 0.11 or float(said) == float(up(row.epsilon))
+    assert float(re.findall(r"[0-9.]+", away)[0]) == math.ceil(100 * promise.law.told(14, 0.01))
 
 
 def test_every_fence_says_what_it_is():

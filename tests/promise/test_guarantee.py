@@ -13,21 +13,50 @@ def guarantee(**more):
     return support.plan_for(support.town(), **more).guarantee()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"level": "pattern"},
-        {"level": "strong", "cycle_mechanism": "cube"},
-        {"level": "cycle", "query": Share(above=3), "history": 0},
-    ],
-    ids=lambda f: f["level"],
-)
+LEVELS = [
+    {"level": "pattern"},
+    {"level": "strong", "cycle_mechanism": "cube"},
+    {"level": "cycle", "query": Share(above=3), "history": 0},
+]
+
+
+@pytest.mark.parametrize("fields", LEVELS, ids=lambda f: f["level"])
 def test_a_guarantee_is_never_said_in_part(fields):
     """Its words hold every neighbour, epsilon, assumption and limit of its level."""
     promise = guarantee(**fields)
     words = str(promise)
     for part in (*NEIGHBOURS[promise.level], *promise.assumptions, *LIMITS[promise.level], "epsilon = 1"):
         assert part in words
+
+
+@pytest.mark.parametrize("fields", LEVELS, ids=lambda f: f["level"])
+def test_every_guarantee_assumes_one_store_that_goes_on_sound_tools_and_a_plan_of_no_readings(fields):
+    """Among its assumptions are: no copy that reports, a sound generator and digest, a plan not chosen by readings;
+    in pattern mode but for variations, which neighbours share.
+    """
+    assumed = [said for said in guarantee(**fields).sentences() if said.startswith("Assumed: ")]
+    wanted = ("No copy of the store", "random generator is sound", "not chosen by looking at these readings")
+    for part in wanted:
+        assert sum(part in said for said in assumed) == 1, part
+    assert any("but for their variations" in said for said in assumed) == (fields["level"] == "pattern")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"level": "pattern"}, "epsilon 1 for a shift of the periodic component"),
+        (
+            {"level": "strong", "cycle_mechanism": "cube", "cycle_epsilon": "2"},
+            "epsilon 1 for a shift of the periodic component, 2 for variations in any one reported cycle",
+        ),
+        ({"level": "cycle", "query": Share(above=3), "history": 0}, "epsilon 1 for any one reported cycle"),
+        ({"mechanism": "gaussian", "delta": "1e-6"}, "for a shift of the periodic component, delta 0.000001"),
+    ],
+    ids=["pattern", "strong", "cycle", "gaussian"],
+)
+def test_in_brief_a_number_is_for_a_shift_or_for_a_reported_cycle(fields, words):
+    """Where a table has no room for sentences, no number is for a cycle of the history, or for all of a pattern."""
+    assert guarantee(**fields).brief.endswith(words)
 
 
 def test_numbers_and_words_agree_on_gaussian_noise():

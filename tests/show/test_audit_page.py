@@ -107,6 +107,17 @@ def test_every_change_has_its_three_numbers(audits_of, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_what_is_promised_for_the_history_has_its_condition(audits_of, kind, tmp_path):
+    """Beside a number for a cycle of the history stands when it holds, on the page and in print."""
+    result = audits_of[kind]
+    markdown, _ = pages(tmp_path, result)
+    tried = any(each.change == "history" for each in result.exact)
+    said = "holds if in neither data set a reported reading of the household is clipped, missing or moved out"
+    assert (said in markdown) == (said in str(result)) == tried
+    assert result.plan.guarantee().brief in str(result)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_page_says_what_was_run(audits_of, kind, tmp_path):
     """How many transcripts, which canaries, how many pairs, and on which plan; and no template is left unfilled."""
     result = audits_of[kind]

@@ -86,7 +86,7 @@ def test_the_page_tells_who_does_better_under_the_same_promise(made):
     scores, along = made
     said = page.findings(moved(scores, "cube", relative_error=1e-6), along)
     (same,) = [each for each in said if each.startswith("Under the same promise as pattern, chosen")]
-    assert "cube (1e-06; hides the pattern; variations exact; continual)" in same
+    assert "cube (1e-06; hides a shift of the pattern; variations exact; continual)" in same
 
 
 def test_the_page_says_what_delta_a_rival_has(made):
@@ -160,7 +160,7 @@ def test_the_page_has_every_score_promise_and_winner(made, tmp_path):
     for text in (html, markdown):
         assert "for the custodian" in text
         assert "30 households" in text
-    assert "| hides pattern and any one day, for ever | strong, chosen" in markdown
+    assert "| hides a shift of the pattern and any one reported day, for ever | strong, chosen" in markdown
 
 
 def test_errors_say_how_sure_they_are(made):

@@ -60,7 +60,8 @@ class Curator:
         """A curator whose memory ends with the process.
 
         Args:
-            budget: The caps for every household; epsilon 1 for the pattern and 1 for a cycle unless given.
+            budget: The caps for every household; epsilon 1 for a shift of the pattern and 1 for any one reported
+                cycle unless given.
             clock: What time it is, with an offset; the clock of this machine unless given.
         """
         chosen = Budget() if budget is None else budget
@@ -355,10 +356,12 @@ class Curator:
         """How the store stands, for its operator's eyes."""
         with self._store.transaction():
             records, budget = self._store.records(), self._store.budget
+            head = self._store.own_head()
             return Status(
-                head=str(self._store.own_head()),
+                head=str(head),
                 pattern=(spending.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
                 strong=(spending.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                levels=head.levels,
                 streams=tuple(_status(record, self._store) for record in records),
             )
 
@@ -416,7 +419,8 @@ class Curator:
     def move_out(self, household: str, step: int) -> None:
         """A new tenant: the household does not move from a step on, until the next plan learns its new pattern.
 
-        A new meter is no new household: keep its name, and its budget goes with it.
+        A new meter is no new household if the name is kept, and the budget goes with it; under a new name it would
+        be another household, with a budget of its own.
 
         Raises:
             StreamError: No plan has it.

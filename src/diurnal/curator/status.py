@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -52,6 +53,44 @@ class StreamStatus(Private):
     """How many households looked how, batch by batch, in this process: plausible, too small, too large."""
 
 
+SPENT_FOR = {"pattern": "for a shift of its usual {cycle}", "strong": "for any one reported {cycle}"}
+"""What each cap of a budget counts."""
+
+LEVEL_WITHOUT = {"pattern": "c", "strong": "p"}
+"""By the cap, the first letter of the level whose plans protect nothing that it counts."""
+
+NOTHING_COUNTED = {
+    "pattern": "a usual {cycle} is not protected by plans of level cycle, so nothing is counted",
+    "strong": "no {cycle} is protected by plans of level pattern, so nothing is counted: sums of variations are "
+    "published exactly",
+}
+"""By the cap, what is said where it counts nothing although plans report."""
+
+NOT_COUNTED = {
+    "pattern": "the usual {cycle} of households in plans of level cycle is not protected, and not counted",
+    "strong": "{cycle}s that plans of level pattern report are not protected, and not counted: sums of variations "
+    "are published exactly",
+}
+"""By the cap, what is said where it does not count all that is reported."""
+
+
+def uncounted(levels: str, spent: Mapping[str, Fraction], *, cycle: str = "cycle") -> dict[str, str]:
+    """By cap, what it does not count because some plans do not protect it at all; caps that count all are left out.
+
+    A figure of 0 would look like a loss of 0, where there is no bound on the loss (theory 6.1, 6.8).
+
+    Args:
+        levels: The first letters of those of all plans of the store.
+        spent: By cap, what the most charged household has lost.
+        cycle: What a cycle is called.
+    """
+    return {
+        cap: (NOT_COUNTED if lost else NOTHING_COUNTED)[cap].format(cycle=cycle)
+        for cap, lost in spent.items()
+        if LEVEL_WITHOUT[cap] in levels
+    }
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Status(Private):
     """How a store stands: prints as a table."""
@@ -59,11 +98,28 @@ class Status(Private):
     head: str
     """The ledger's head with how many erasures and changes of tenancy there were: to be kept, not published."""
     pattern: tuple[Fraction, Fraction]
-    """Spent by the most charged household, and allowed, of the pattern budget."""
+    """Spent by the most charged household for a shift of its usual cycle, and allowed."""
     strong: tuple[Fraction, Fraction]
-    """Spent by the most charged household, and allowed, of the strong budget."""
+    """Spent by the most charged household for any one reported cycle, and allowed."""
+    levels: str
+    """The first letters of the levels of all its plans, those behind a fence included."""
     streams: tuple[StreamStatus, ...]
     """Its streams, in the order of their start."""
+
+    def uncounted(self, cycle: str = "cycle") -> dict[str, str]:
+        """By cap, what it does not count because some plans do not protect it at all."""
+        spent = {"pattern": self.pattern[0], "strong": self.strong[0]}
+        return uncounted(self.levels, spent, cycle=cycle)
+
+    def spending(self) -> dict[str, str]:
+        """By cap, what is spent of it and what for, or that it counts nothing."""
+        without, said = self.uncounted(), {}
+        for name, (spent, allowed) in (("pattern", self.pattern), ("strong", self.strong)):
+            what = SPENT_FOR[name].format(cycle="cycle")
+            figure = f"{text(spent)} of {text(allowed)} spent by the most charged household, {what}"
+            counted = [figure] if spent or name not in without else []
+            said[name] = "; ".join([*counted, *([without[name]] if name in without else [])])
+        return said
 
     def to_json(self) -> PrivateDict:
         """Plain data, still private."""
@@ -72,6 +128,7 @@ class Status(Private):
                 "head": self.head,
                 "pattern": {"spent": text(self.pattern[0]), "allowed": text(self.pattern[1])},
                 "strong": {"spent": text(self.strong[0]), "allowed": text(self.strong[1])},
+                "uncounted": self.uncounted(),
                 "streams": [
                     {name: getattr(stream, name) for name in stream.__dataclass_fields__} for stream in self.streams
                 ],
@@ -81,8 +138,7 @@ class Status(Private):
 
     def __str__(self) -> str:
         lines = [f"head     {self.head}"]
-        for name, (spent, allowed) in (("pattern", self.pattern), ("strong", self.strong)):
-            lines.append(f"{name:9}{text(spent)} of {text(allowed)} spent by the most charged household")
+        lines += [f"{name:9}{said}" for name, said in self.spending().items()]
         for stream in self.streams:
             lines += _lines(stream)
         return "\n".join(lines)

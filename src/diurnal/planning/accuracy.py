@@ -57,7 +57,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
     }
     return Row(
         name=plan.mechanisms_text,
-        promise=_promise(plan),
+        promise=plan.guarantee().brief,
         std=std,
         bias=bias.rms if bias.known else None,
         errors=Errors(
@@ -347,12 +347,3 @@ def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
         )
         for name, std in stds.items()
     )
-
-
-def _promise(plan: Plan) -> str:
-    numbers = plan.guarantee().numbers()
-    pattern = f"epsilon {numbers['epsilon']} for the periodic component"
-    cycle = f"{numbers['cycle_epsilon']} for any one cycle"
-    parts = {"pattern": pattern, "strong": f"{pattern}, {cycle}", "cycle": f"epsilon {cycle}"}
-    delta = f", delta {numbers['delta']}" if numbers["zcdp"] or numbers["cycle_zcdp"] else ""
-    return parts[plan.level] + delta

@@ -78,9 +78,9 @@ class Plan:
     level: Level = "strong"
     """`strong`, `pattern` (the paper's), or `cycle` for Share and Histogram."""
     epsilon: Number
-    """eps_z, for the periodic component; the cycle's at level `cycle`."""
+    """eps_z, for a shift of the periodic component; the cycle's at level `cycle`."""
     cycle_epsilon: Number | None = None
-    """eps_w, for one cycle; epsilon unless given."""
+    """eps_w, for one reported cycle; epsilon unless given."""
     delta: Number | None = None
     """For Gaussian noise."""
     history: int = 0
@@ -295,7 +295,8 @@ class Plan:
     def losses(self) -> Mapping[str, Loss]:
         """What it costs each of its households, by the cap of a `Budget` that counts it.
 
-        `pattern` is what the periodic component loses, `strong` what any one cycle does.
+        `pattern` is what a shift of the periodic component loses, `strong` what any one reported cycle does; where
+        a level does not protect one of them, nothing is counted for it, which is not a loss of nothing.
         """
         layers = {"pattern": self.pattern_layer(), "strong": self.cycle_layer()}
         return {name: layer.loss if layer else NOTHING for name, layer in layers.items()}

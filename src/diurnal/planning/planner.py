@@ -168,9 +168,8 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     said = [
         f"Reported is {chosen.query.sentence()}, {groups}, every {chosen.grid.minutes} minutes of "
         f"{chosen.channel} in {unit}, without end.",
-        f"The mechanism is {row.name} ({row.promise}); profiles come from {chosen.history} cycles of history."
-        if chosen.history
-        else f"The mechanism is {row.name} ({row.promise}); no profile is made.",
+        f"The mechanism is {row.name} ({row.promise}; see {'4 and 5' if chosen.level == 'strong' else '4'}); "
+        + (f"profiles come from {chosen.history} cycles of history." if chosen.history else "no profile is made."),
         when_out(chosen),
         *chosen.guarantee().sentences(),
         _error_sentence(chosen, row, prediction, unit),
@@ -258,7 +257,8 @@ def _with(plan: Plan, *names: str) -> Plan:
 def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> str:
     beside = prediction.without_data
     bias = (
-        "nothing is dropped"
+        # What bounds clip may be much, where the note says that it is not known.
+        ("noise alone" if row.note else "nothing is dropped")
         if not row.bias
         else f"noise {short(row.std)} and what is dropped {short(row.bias)}, squares adding up"
     )

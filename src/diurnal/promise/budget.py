@@ -76,7 +76,11 @@ NOTHING = Loss()
 
 @dataclass(frozen=True)
 class Budget:
-    """What all plans of a store together may cost any household. Never reset.
+    """What all plans of a store together may cost any household.
+
+    Counted are a shift of its usual cycle, and any one reported cycle, where a plan's level protects these; not
+    what many cycles lose together, nor what a cycle of a history does. There is no reset; whoever answers for it
+    can raise it, and the ledger tells.
 
     Examples:
         >>> Budget(pattern="2", strong="2").pattern
@@ -84,7 +88,7 @@ class Budget:
     """
 
     pattern: Number = "1"
-    """The cap on what the periodic component loses: the sum of eps_z."""
+    """The cap on what a shift of the periodic component loses: the sum of eps_z."""
     strong: Number = "1"
     """The cap on what any one reported cycle loses: the sum of eps_w. A cycle of a history is not counted."""
     delta: Number | None = None

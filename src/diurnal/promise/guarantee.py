@@ -26,14 +26,14 @@ PATTERN_CHANGE = (
 NEIGHBOURS: dict[Level, tuple[str, ...]] = {
     "pattern": (PATTERN_CHANGE,),
     "strong": (PATTERN_CHANGE, "one household's variations change in any one reported cycle"),
-    "cycle": ("one household's readings change in any one cycle",),
+    "cycle": ("one household's readings change in any one reported cycle",),
 }
 """What may differ between two data sets that the reports can hardly tell apart (theory 2, 3 and 6.8)."""
 
 UNITS: dict[Level, str] = {
-    "pattern": "one household's periodic component, which is less than anything it did",
-    "strong": "a household's reported {cycle} (event level, not user level), and a household's periodic component",
-    "cycle": "a household's {cycle} (event level, not user level)",
+    "pattern": "a shift of a household's periodic component, which is less than anything it did",
+    "strong": "a household's reported {cycle} (event level, not user level), and a shift of its periodic component",
+    "cycle": "a household's reported {cycle} (event level, not user level)",
 }
 """What is protected as one, in the terms of NIST SP 800-226."""
 
@@ -47,12 +47,17 @@ DELTA = Fraction("1e-6")
 """The delta at which many cycles are read together, where the plan says none."""
 
 PUBLIC_BOUNDS = "Bounds, references, bases and the calendar come from public knowledge, not from these readings."
+UNSEEN = "The plan, and whether and when to start or stop it, were not chosen by looking at these readings."
 ASSUMPTIONS: tuple[str, ...] = (
-    "Both data sets have the same roster, the same group memberships and the same missing marks.",
+    "Both data sets have the same roster, the same group memberships, and the same missing and late readings.",
     "All readings of both lie in the declared domain.",
     PUBLIC_BOUNDS,
     "The true totals of reported steps are not published elsewhere.",
     "Every plan over these households is in this one store.",
+    "No copy of the store, nor a clone of its machine, reports beside it, and a restored store goes on behind a "
+    "fence only.",
+    "The operating system's random generator is sound, and SHA-256 does not give away what it digests.",
+    UNSEEN,
 )
 
 NARROW = (
@@ -63,8 +68,8 @@ NARROW = (
 """How few households are neighbours by their periodic component."""
 
 MEMBERSHIP = (
-    "Membership is not protected, nor which readings are missing: both are treated as if they were public. The "
-    "size of the roster is public."
+    "Membership is not protected, nor which readings are missing or late: both are treated as if they were public. "
+    "The size of the roster is public."
 )
 TOGETHER = (
     "k households that change together cost k times a pure epsilon and k^2 times the zCDP; what is read at a delta "
@@ -107,7 +112,8 @@ LIMITS: dict[Level, tuple[str, ...]] = {
     ),
     "cycle": (
         "It is the privacy of one cycle, not of a household: what changes in many cycles costs more, as said "
-        "above. A change of the periodic component is a change in every cycle.",
+        "above, and an event across midnight two cycles. A change of the periodic component is a change in every "
+        "cycle, and is not protected: other cycles tell what one of them hides.",
         MEMBERSHIP,
         TOGETHER,
         OTHERS,
@@ -216,8 +222,15 @@ class Guarantee:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on."""
-        shared = f"{PUBLIC_BOUNDS[:-1]}, but for the free reference, which is made of what both data sets share."
-        return tuple(shared if self.free and said == PUBLIC_BOUNDS else said for said in ASSUMPTIONS)
+        told = {}
+        if self.free:
+            told[PUBLIC_BOUNDS] = (
+                f"{PUBLIC_BOUNDS[:-1]}, but for the free reference, which is made of what both data sets share."
+            )
+        if self.level == "pattern":
+            # What the check finds at the plan's own period is a function of variations (theory 6.7).
+            told[UNSEEN] = f"{UNSEEN[:-1]}, but for their variations, which both data sets share."
+        return tuple(told.get(said, said) for said in ASSUMPTIONS)
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -230,6 +243,16 @@ class Guarantee:
         """What is protected as one, in standard terms."""
         cycle = {Fraction(1): "day", Fraction(7): "week"}.get(self.cycle_days, "cycle")
         return UNITS[self.level].format(cycle=cycle)
+
+    @property
+    def brief(self) -> str:
+        """Its numbers with what each is for, short for its sentences: where a table has no room for them."""
+        pattern = f"{self._epsilon(self.pattern)} for a shift of the periodic component"
+        cycle = f"{self._epsilon(self.cycle)} for variations in any one reported cycle"
+        counted = f"{self._epsilon(self.cycle)} for any one reported cycle"
+        parts: dict[Level, str] = {"pattern": pattern, "strong": f"{pattern}, {cycle}", "cycle": counted}
+        loose = any(loss is not None and loss.zcdp for loss in (self.pattern, self.cycle))
+        return f"epsilon {parts[self.level]}{f', delta {text(self.delta or Fraction(0))}' if loose else ''}"
 
     def curve(self) -> tuple[CurveRow, ...]:
         """What changes cost that are larger than those of neighbours: many cycles, both layers, everything.
@@ -343,7 +366,7 @@ class Guarantee:
 
     def _together_sentence(self, both: CurveRow, everything: CurveRow, delta: str) -> str:
         said = (
-            f"The periodic component and one cycle together cost at most epsilon = {up(both.epsilon)}"
+            f"The periodic component and one reported cycle together cost at most epsilon = {up(both.epsilon)}"
             f"{'' if both.delta is None else f' (at delta = {delta})'}; all readings of a household over a year of "
             f"reports, its history included, at most {up(everything.epsilon)} (at delta = {delta})."
         )

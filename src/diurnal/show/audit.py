@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diurnal import __version__
-from diurnal.exact import text
 from diurnal.private import Private
 from diurnal.show import document
 from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
@@ -24,7 +22,7 @@ from diurnal.study.audit.audit import CYCLES, TRIES, Audit, number
 from diurnal.study.audit.corollary import Waiting
 from diurnal.study.audit.exact import SLACK, Exact
 from diurnal.study.audit.facts import Fact
-from diurnal.study.audit.measured import ALPHA, WHAT
+from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +100,7 @@ def _promise(audit: Audit) -> Iterator[Block]:
     plan, promise = audit.plan, audit.plan.guarantee()
     yield Heading(text="What is promised, what is assumed, what is not promised")
     yield Text(
-        text=f"Level {plan.level}, {_epsilons(audit)}. Digest of the plan (SHA-256): {plan.hash}. The promise, "
+        text=f"Level {plan.level}, {promise.brief}. Digest of the plan (SHA-256): {plan.hash}. The promise, "
         "never to be cited without what it assumes and what it leaves open:"
     )
     apart = ("Assumed: ", "Not promised: ")
@@ -113,14 +111,6 @@ def _promise(audit: Audit) -> Iterator[Block]:
             f"Not promised: {' '.join(promise.limits)}",
         ]
     )
-
-
-def _epsilons(audit: Audit) -> str:
-    plan = audit.plan
-    said = f"epsilon {text(plan.eps_z)}"
-    if plan.level == "strong":
-        said += f" for the pattern and {text(plan.eps_w)} for any one reported cycle"
-    return said if plan.delta is None else f"{said}, delta {text(Fraction(plan.delta))}"
 
 
 def _run(audit: Audit, about: Sequence[str]) -> Iterator[Block]:
@@ -163,6 +153,8 @@ def _bounds(audit: Audit) -> Iterator[Block]:
         "the data sets apart with that many transcripts. It does not mean that nothing is given away: with more of "
         "them (a deep audit) the bound comes nearer to the truth from below."
     )
+    if any(each.change == "history" for each in audit.exact):
+        yield Text(text=UNCLIPPED)
     yield from _other_history(audit)
 
 

@@ -45,9 +45,10 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             f"## Predicted error in {plan.query.unit(plan.grid.unit)}",
             "",
-            f"For the smallest group, of {prediction.n_households} households. Root mean square. Totals take what "
-            "is dropped, and what a public reference is off, as if it always had one sign: they are at most so "
-            "large.",
+            f"For the smallest group, of {prediction.n_households} households. Root mean square, predicted and "
+            f"not promised. {_clipped(plan, open_data)}Totals take what is dropped, and what a public reference is "
+            "off, as if it always had one sign, which makes them larger. Promises are short here: 4 and what "
+            "follows say this plan's in full.",
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
@@ -71,6 +72,15 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
     )
 
 
+def _clipped(plan: Plan, open_data: Panel | None) -> str:
+    """What predicted errors have of what bounds clip."""
+    if plan.body is None and plan.variation_bound is None:
+        return ""
+    if open_data is None:
+        return "No open data was given, so what bounds clip is not in them: actual errors can be much larger. "
+    return "What bounds clip is in them as far as open data tells: actual errors can be larger. "
+
+
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     return [_line(head), _line(("---",) * len(head)), *(_line(row) for row in rows)]
 
@@ -80,20 +90,21 @@ def _line(cells: Iterable[str]) -> str:
 
 
 NUMBERS = {
-    "epsilon": "epsilon for a household's periodic component, for ever",
-    "cycle_epsilon": "epsilon for one household's variations in one reported cycle",
+    "epsilon": "epsilon for a shift of a household's periodic component, for ever",
+    "cycle_epsilon": "epsilon for a household's {what} in any one reported cycle",
     "delta": "delta",
-    "zcdp": "zCDP of the periodic component",
-    "cycle_zcdp": "zCDP of one reported cycle",
-    "history_epsilon": "epsilon for one cycle of the history, nothing clipped",
-    "history_epsilon_at_horizon": "the same, clipped in every cycle up to the horizon",
+    "zcdp": "zCDP of a shift of the periodic component",
+    "cycle_zcdp": "zCDP of any one reported cycle",
+    "history_epsilon": "epsilon for one cycle of the history, if in neither data set a reported reading of the "
+    "household is clipped, missing or moved out",
+    "history_epsilon_at_horizon": "the same, if one is in each of {horizon} reported cycles",
 }
 """The numbers of a guarantee, in words."""
 
 
 CHANGES = {
     "cycles": "epsilon for a change in every reported cycle of {days} days in a row{at}",
-    "both": "epsilon for a change of the periodic component and of one cycle together{at}",
+    "both": "epsilon for a change of the periodic component and of one reported cycle together{at}",
     "everything": "epsilon for all readings of a household, its history and {days} days of reports{at}",
 }
 """Larger changes than those of neighbours, in words."""
@@ -102,7 +113,10 @@ CHANGES = {
 def _numbers(plan: Plan) -> list[tuple[str, str]]:
     guarantee = plan.guarantee()
     numbers = guarantee.numbers()
-    own = [(words, str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None]
+    told = {"what": "readings" if plan.level == "cycle" else "variations", "horizon": numbers["horizon"]}
+    own = [
+        (words.format(**told), str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None
+    ]
     rows = [row.to_json() for row in guarantee.curve()]
     return [
         ("unit of privacy", guarantee.unit),

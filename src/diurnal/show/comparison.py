@@ -172,10 +172,11 @@ def blocks(comparison: Comparison, curves: Curves, about: str) -> Iterator[Block
     )
     yield Text(
         text="Promises differ in whom and what they hide, so errors compare only where promises do. All take the "
-        "same epsilon; a strong plan takes it twice, once for the pattern and once for any one cycle. That is "
-        "neither more nor less than hiding any so many consecutive steps: it hides the pattern too, but an event "
-        "across midnight costs two cycles, and a change in the history is not covered by every mechanism. Where "
-        "there is a delta, chances may differ by that much more: it is never stronger than a promise without."
+        "same epsilon; a strong plan takes it twice, once for a shift of the pattern and once for any one reported "
+        "cycle. That is neither more nor less than hiding any so many consecutive steps: it hides a shift of the "
+        "pattern too, but an event across midnight costs two cycles, and a change in the history is not covered by "
+        "every mechanism. Where there is a delta, chances may differ by that much more: it is never stronger than "
+        "a promise without."
     )
     yield Heading(text="Against epsilon, households and horizon")
     yield Text(

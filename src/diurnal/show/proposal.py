@@ -26,13 +26,13 @@ class Asked:
     """What a plan is asked for: the flags of `diurnal plan`, which say what each is."""
 
     epsilon: str | None = None
-    """For a home's periodic component, for ever."""
+    """For a shift of a home's periodic component, for ever."""
     target_error: str | None = None
     """Instead: the least epsilon with such an error."""
     total_epsilon: str | None = None
     """Instead: both of a strong plan together, split at best."""
     cycle_epsilon: str | None = None
-    """For one home in one cycle."""
+    """For one home in one reported cycle."""
     level: str = "strong"
     """strong, pattern or cycle."""
     query: str = "mean"

@@ -17,8 +17,8 @@ from diurnal.study.reproduction.hypotheses import Question
 from diurnal.study.reproduction.results import Reproduction
 
 PROMISES = {
-    "theorem-1": "the periodic component of a home, for ever; variations are published exactly",
-    "repair": "the same, and any one home's variations in any one cycle",
+    "theorem-1": "a shift of a home's periodic component, for ever; variations are published exactly",
+    "repair": "the same shift, and a home's variations in any one reported cycle",
     "corollary-1": "none: what the paper promises for it fails",
     "split": "everything of a home, for the year and no longer",
 }

@@ -28,12 +28,12 @@ NOTHING = "nothing at all"
 HIDES = {
     "all: no data": "uses no data",
     "everything": "hides everything, this horizon",
-    "pattern, day": "hides pattern and any one day, for ever",
+    "pattern, day": "hides a shift of the pattern and any one reported day, for ever",
     "one day": "hides any day's length of steps; the pattern leaks",
     "calendar day": "hides one day, midnight to midnight; the pattern leaks",
     "one reading": "hides one reading; all else leaks",
     "pattern at 0": "spends nothing on the pattern; variations exact",
-    "pattern": "hides the pattern; variations exact",
+    "pattern": "hides a shift of the pattern; variations exact",
     "nothing": "hides nothing",
     "fails": "promise fails",
 }
@@ -41,10 +41,10 @@ HIDES = {
 
 PANELS = (
     ("Everything, for this horizon", ("everything",)),
-    ("Pattern and any one day, for ever", ("pattern, day", "fails")),
+    ("A shift of the pattern and any one reported day, for ever", ("pattern, day", "fails")),
     ("One day; the pattern leaks", ("one day", "calendar day")),
     ("One reading; all else leaks", ("one reading",)),
-    ("The pattern, for ever; variations exact", ("pattern", "pattern at 0")),
+    ("A shift of the pattern, for ever; variations exact", ("pattern", "pattern at 0")),
 )
 """Who is drawn together, by what is hidden."""
 

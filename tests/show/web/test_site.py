@@ -719,7 +719,7 @@ def test_decisions_are_told_however_many_reports_there_were(chromium, tmp_path):
         assert len(rows) == 4
         assert "300 batches" in rows[0]
         assert "was started: level strong" in rows[1]
-        assert "pattern 1, one cycle 1" in rows[1]
+        assert "1 for a shift of the usual cycle, 1 for any one reported cycle" in rows[1]
         with process.http("custodian") as client:
             told = client.get("/v1/custodian/told", params={"last": 1}).json()["lines"]
         # Of each of 75 cycles that were reported step by step the ledger also tells that its noise waits.
@@ -838,16 +838,16 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
         explored(opened)
         page.click("#ask summary")
         assert "ε for a shift of the usual cycle, for ever" in opened.text("#ask")
-        assert "costs the ε of one cycle that many times" in opened.text("#limits")
+        assert "costs up to the ε of one cycle that many times" in opened.text("#limits")
         page.select_option("#query", "share")
         page.fill("#above", "400000")
-        opened.until("document.querySelector('.bars').innerText.includes('epsilon 1 for any one cycle')")
+        opened.until("document.querySelector('.bars').innerText.includes('epsilon 1 for any one reported cycle')")
         shown = opened.text("#ask")
-        assert "ε for any one cycle" in shown
+        assert "ε for any one reported cycle" in shown
         assert "Mechanism of a cycle" in shown
         assert "for ever" not in shown
         assert "pattern" not in opened.text("label[for=mechanism]")
-        assert page.get_attribute("[data-of=epsilon]", "aria-label") == "Slide ε for any one cycle"
+        assert page.get_attribute("[data-of=epsilon]", "aria-label") == "Slide ε for any one reported cycle"
         assert "a usual cycle, which is there in every cycle" in opened.text("#limits")
         page.select_option("#mechanism", "laplace")
         opened.until("document.querySelector('.bars .own .name').textContent.startsWith('laplace')")

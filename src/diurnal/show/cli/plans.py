@@ -28,7 +28,9 @@ NOISE = "Noise"
 def plan(
     screen: Screen,
     panel: Annotated[str, typer.Argument(help="The panel that `import` kept; only its sizes are used.")],
-    epsilon: Annotated[str | None, typer.Option(help="For a home's periodic component, for ever.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="For a shift of a home's periodic component, for ever.")
+    ] = None,
     level: Annotated[str, typer.Option(help="strong (recommended), pattern (the paper's), or cycle.")] = "strong",
     query: Annotated[str, typer.Option(help="mean, sum, share (--above) or histogram (--edges).")] = "mean",
     above: Annotated[int | None, typer.Option(help="For share: the reading to count homes above.")] = None,
@@ -38,7 +40,9 @@ def plan(
     statistic: Annotated[
         str, typer.Option(help="A home's profile: mean, or in pattern mode base-load, which hides less.")
     ] = "mean",
-    cycle_epsilon: Annotated[str | None, typer.Option(help="For one home in one cycle; epsilon's.")] = None,
+    cycle_epsilon: Annotated[
+        str | None, typer.Option(help="For one home in one reported cycle; epsilon's.")
+    ] = None,
     target_error: Annotated[
         str | None, typer.Option(help="Instead of --epsilon: the least one with such an error.")
     ] = None,
@@ -161,6 +165,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     columns = ("report", "peak", "day", "month", "dropped") if wide else ("report", "day")
     title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
     made = table("", *columns, right=columns, title=title)
+    clips = any("clip" in row.note for row in prediction.mechanisms)
     for row in prediction.rows:
         mark = "> " if row.name == own.name else "  "
         errors = row.errors
@@ -173,7 +178,12 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
             f"{mark}{row.name}", *(cells[name] for name in columns), style="bold" if mark == "> " else None
         )
     # What a split gives depends on how many reports it is for, which another panel or page has others of.
-    made.caption = "".join(f"split: {row.promise}" for row in prediction.split[:1])
+    made.caption = "\n".join(
+        [
+            *(f"split: {row.promise}" for row in prediction.split[:1]),
+            *(["dropped: without open data, what bounds clip is not in it, nor in the errors"] if clips else []),
+        ]
+    )
     made.caption_justify = "left"
     return made
 

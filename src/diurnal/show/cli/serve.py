@@ -49,10 +49,10 @@ def serve(
     ] = None,
     trust_units: TrustUnits = False,
     pattern_cap: Annotated[
-        str | None, typer.Option(help="Make the store, if there is none: all epsilon for patterns, for ever.")
+        str | None, typer.Option(help="Make the store, if there is none: all epsilon for a shift of the pattern.")
     ] = None,
     strong_cap: Annotated[
-        str | None, typer.Option(help="Make the store, if there is none: all epsilon for one cycle.")
+        str | None, typer.Option(help="Make the store, if there is none: all epsilon for any one reported cycle.")
     ] = None,
     delta_cap: Annotated[
         str | None, typer.Option(help="Make the store, if there is none: the delta of both.")

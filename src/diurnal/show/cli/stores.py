@@ -36,19 +36,23 @@ def ledger(
     head: Annotated[str | None, typer.Option(help="A published head that must still be in it.")] = None,
     profiles: Profiles = None,
 ) -> None:
-    """Everything that was ever decided, what was spent and what is left; with --verify, whether it still holds."""
+    """Everything that was ever decided, what was spent and what is left; with --verify, whether it still holds.
+
+    What is spent is for a shift of the pattern, and for any one reported cycle: many cycles together lose more.
+    """
     curator = a_store(store, profiles)
     found, events = curator.status(), curator.ledger()
     caps = {"pattern": found.pattern, "strong": found.strong}
     content: dict[str, Any] = {
         "spent": {name: text(spent) for name, (spent, _) in caps.items()},
         "remaining": {name: text(max(Fraction(0), cap - spent)) for name, (spent, cap) in caps.items()},
+        "uncounted": found.uncounted(),
         "events": [_event(event) for event in events],
         "head": found.head,
     }
     screen.table(ledger_table(events))
-    for name, (spent, cap) in caps.items():
-        screen.say(f"{name}: {text(spent)} of {text(cap)} spent by the most charged household")
+    for name, said in found.spending().items():
+        screen.say(f"{name}: {said}")
     screen.say(f"head {found.head}")
     if verify or head is not None:
         looked = curator.verify(head)
@@ -123,8 +127,8 @@ def fence(
 def raise_cap(
     screen: Screen,
     store: StoreAt,
-    pattern: Annotated[str | None, typer.Option(help="All epsilon for patterns, for ever.")] = None,
-    strong: Annotated[str | None, typer.Option(help="All epsilon for one cycle.")] = None,
+    pattern: Annotated[str | None, typer.Option(help="All epsilon for a shift of the pattern.")] = None,
+    strong: Annotated[str | None, typer.Option(help="All epsilon for any one reported cycle.")] = None,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:

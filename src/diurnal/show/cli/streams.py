@@ -63,10 +63,10 @@ def start(
     without: Without = None,
     skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.", min=0)] = 0,
     pattern_cap: Annotated[
-        str | None, typer.Option(help="When the store is made: all epsilon for patterns, for ever.")
+        str | None, typer.Option(help="When the store is made: all epsilon for a shift of the pattern.")
     ] = None,
     strong_cap: Annotated[
-        str | None, typer.Option(help="When the store is made: all epsilon for one cycle.")
+        str | None, typer.Option(help="When the store is made: all epsilon for any one reported cycle.")
     ] = None,
     delta_cap: Annotated[str | None, typer.Option(help="When the store is made: the delta of both.")] = None,
     dry_run: DryRun = False,

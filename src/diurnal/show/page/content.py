@@ -81,7 +81,7 @@ def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tupl
     # One look at one store, so that rows, ledger and head are of the same moment.
     with curator._store.transaction():
         facts = _facts(curator.stream(stream.plan.hash))
-        ledger = ledger_content(curator)
+        ledger = ledger_content(curator, facts.cycle)
     content = {
         **_about(facts),
         "short": _short(facts, ledger["budgets"]),
@@ -173,10 +173,13 @@ def _short(facts: Facts, budgets: Sequence[Mapping[str, str]]) -> dict[str, list
     more = []
     if any(Fraction(each["spent"]) > cost for each, cost in zip(budgets, own, strict=True)):
         # A cost of 0 for one day is a promise that nobody made.
-        names = (f"the usual {facts.cycle}", f"one {facts.cycle}")
+        names = (f"a shift of the usual {facts.cycle}", f"any one reported {facts.cycle}")
         costs = zip(names, (each["spent"] for each in budgets), strict=True)
         told = " and ".join(f"{spent} for {name}" for name, spent in costs if Fraction(spent))
         more.append(f"Other plans report on these households too: together they cost {told}.")
+    # Where nothing is counted, it is this plan's own level that protects nothing of it, and says so.
+    without = [each["uncounted"] for each in budgets if Fraction(each["spent"]) and each["uncounted"]]
+    more += [f"{said[0].upper()}{said[1:]}." for said in without]
     return words.in_short(facts.plan, *more)
 
 

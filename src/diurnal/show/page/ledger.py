@@ -27,51 +27,64 @@ PEOPLE = {
 }
 """Events about people: what they are, and nothing else. For the custodian."""
 
+COUNTED = {"pattern": "shift of the usual {cycle}", "strong": "any one reported {cycle}"}
+"""What each cap counts."""
+
 UNSAID = frozenset({"drawn"})
 """Events that are no decision, and come with reports."""
 
 
-def ledger_content(curator: Curator) -> dict[str, Any]:
-    """The ledger's events in words, its head, and what is spent of both budgets."""
+def ledger_content(curator: Curator, cycle: str = "cycle") -> dict[str, Any]:
+    """The ledger's events in words, its head, and what is spent of both budgets.
+
+    Where plans do not protect what a budget counts, that is said, and no figure that would look like a loss of 0.
+
+    Args:
+        curator: Of whose store.
+        cycle: What a cycle is called.
+    """
     status = curator.status()
-    # The status as a whole is the operator's; the caps and what is spent of them are in every head.
+    # The status as a whole is the operator's; the caps, what is spent of them and the levels are in every head.
+    without = status.uncounted(cycle)
     budgets = [
         {
-            "name": name,
+            "name": COUNTED[cap].format(cycle=cycle),
             "spent": text(spent),
             "allowed": text(allowed),
             "left": text(max(allowed - spent, Fraction(0))),
+            "uncounted": without.get(cap, ""),
         }
-        for name, (spent, allowed) in (("pattern", status.pattern), ("one cycle", status.strong))
+        for cap, (spent, allowed) in (("pattern", status.pattern), ("strong", status.strong))
     ]
-    return {"head": curator.head, "budgets": budgets, "events": list(lines(curator.ledger()))}
+    return {"head": curator.head, "budgets": budgets, "events": list(lines(curator.ledger(), cycle=cycle))}
 
 
-def lines(events: Sequence[Event], *, people: bool = False) -> Iterator[list[str]]:
+def lines(events: Sequence[Event], *, people: bool = False, cycle: str = "cycle") -> Iterator[list[str]]:
     """A line for each event, one for reports that follow each other: number, time, words, what was spent.
 
     Args:
         events: The ledger.
         people: Whether events about people are told and events are numbered, for the custodian. Else lines are.
+        cycle: What a cycle is called.
     """
     told = [event for event in events if event.kind not in UNSAID and (people or event.is_told)]
-    for number, line in enumerate(_lines(told), start=1):
+    for number, line in enumerate(_lines(told, cycle), start=1):
         yield line if people else [f"{number}", *line[1:]]
 
 
-def _lines(events: Sequence[Event]) -> Iterator[list[str]]:
+def _lines(events: Sequence[Event], cycle: str) -> Iterator[list[str]]:
     for reported, some in groupby(events, key=lambda event: event.kind == "reported"):
         if reported:
             yield _batches(list(some))
         else:
-            yield from map(_line, some)
+            yield from (_line(event, cycle) for event in some)
 
 
-def _line(event: Event) -> list[str]:
+def _line(event: Event, cycle: str) -> list[str]:
     time = _moment(event.time)
     say = WORDS.get(event.kind)
-    words = PEOPLE.get(event.kind, "Something else was decided.") if say is None else say(event.content)
-    return [f"{event.number}", time, words, _spent(event.content) if event.kind == "started" else ""]
+    words = PEOPLE.get(event.kind, "Something else was decided.") if say is None else say(event.content, cycle)
+    return [f"{event.number}", time, words, _spent(event.content, cycle) if event.kind == "started" else ""]
 
 
 def _batches(events: Sequence[Event]) -> list[str]:
@@ -98,13 +111,16 @@ def _moment(time: str) -> str:
     return f"{time[:10]} {time[11:16]} UTC"
 
 
-def _caps(content: Mapping[str, Any]) -> str:
+def _caps(content: Mapping[str, Any], cycle: str) -> str:
     budget = content["budget"]
     delta = "" if budget.get("delta") is None else f", at delta {budget['delta']}"
-    return f"epsilon {budget['pattern']} for the pattern, {budget['strong']} for one cycle{delta}"
+    return (
+        f"epsilon {budget['pattern']} for a shift of the usual {cycle}, and {budget['strong']} for any one "
+        f"reported {cycle}{delta}, where their levels protect these"
+    )
 
 
-def _settled(content: Mapping[str, Any]) -> str:
+def _settled(content: Mapping[str, Any], _: str) -> str:
     found = content["population"]
     grid, (low, high) = found["grid"], found["domain"]
     return (
@@ -113,23 +129,26 @@ def _settled(content: Mapping[str, Any]) -> str:
     )
 
 
-def _started(content: Mapping[str, Any]) -> str:
+def _started(content: Mapping[str, Any], _: str) -> str:
     return (
         f"Plan {content['plan']} ({content['key'][:12]}) was started: level {content['level']}, "
         f"{content['households']:,} households, reports from step {content['first_step']} on."
     )
 
 
-def _closed(content: Mapping[str, Any]) -> str:
+def _closed(content: Mapping[str, Any], _: str) -> str:
     number = f"{len(content['steps']):,} steps"
     if "apart" in content:
         return f"{number} that were reported ahead of time are never reported again."
     return f"{number} were closed: their totals are public."
 
 
-def _spent(content: Mapping[str, Any]) -> str:
-    names = {"pattern": "pattern", "strong": "one cycle"}
-    return ", ".join(f"{name} {_loss(content[kind])}" for kind, name in names.items() if _loss(content[kind]))
+def _spent(content: Mapping[str, Any], cycle: str) -> str:
+    """What a plan costs, and for what; and what its level does not protect, for which nothing is counted."""
+    names = {"pattern": f"a shift of the usual {cycle}", "strong": f"any one reported {cycle}"}
+    costs = [f"{_loss(content[cap])} for {name}" for cap, name in names.items() if _loss(content[cap])]
+    without = {"pattern": [f"no {cycle} is protected"], "cycle": [f"the usual {cycle} is not protected"]}
+    return "; ".join([", ".join(costs), *without.get(content["level"], [])])
 
 
 def _loss(loss: Mapping[str, str]) -> str:
@@ -137,18 +156,21 @@ def _loss(loss: Mapping[str, str]) -> str:
     return " + ".join(parts)
 
 
-WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "created": lambda content: f"The store was made; every household may lose {_caps(content)}.",
+WORDS: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    "created": lambda content, cycle: (
+        "The store was made; until the caps are raised, its plans together may cost a household "
+        f"{_caps(content, cycle)}. Many {cycle}s together lose more."
+    ),
     "settled": _settled,
     "calendar": _closed,
     "started": _started,
-    "begins": lambda content: (
+    "begins": lambda content, _: (
         f"Plan {content['plan']} had reported nothing yet, and reports from step {content['step']} on."
     ),
-    "stopped": lambda content: (
+    "stopped": lambda content, _: (
         f"Plan {content['plan']} was stopped; it reports nothing from step {content['step']} on."
     ),
-    "raised": lambda content: f"The caps were raised: {_caps(content)}.",
-    "fenced": lambda content: "The store was restored from a backup, behind a fence.",
+    "raised": lambda content, cycle: f"The caps were raised: plans together may now cost {_caps(content, cycle)}.",
+    "fenced": lambda content, _: "The store was restored from a backup, behind a fence.",
 }
-"""What is said of an event, by its kind."""
+"""What is said of an event, by its kind; and of cycles, as they are called."""

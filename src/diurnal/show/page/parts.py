@@ -147,18 +147,28 @@ def ledger(content: Mapping[str, Any]) -> str:
     return _filled(
         "ledger",
         budgets="".join(_budget(each) for each in found["budgets"]),
+        cycle=escape(content["cycle"]),
         events=table(names, found["events"], caption="Events of the ledger", unbroken=(0, 1)),
         head=escape(found["head"]),
     )
 
 
 def _budget(each: Mapping[str, str]) -> str:
+    title, without = f"<h3>{escape(_sentence_case(each['name']))}</h3>", each["uncounted"]
+    said = f"<p>{escape(_sentence_case(without))}.</p>" if without else ""
+    if without and not Fraction(each["spent"]):
+        # A figure of 0 would look like a loss of 0.
+        return f'<div class="budget">{title}{said}</div>'
     spent, allowed, left = (escape(each[name]) for name in ("spent", "allowed", "left"))
     share = round(min(100.0, 100 * float(Fraction(each["spent"]) / Fraction(each["allowed"]))), 2)
     return (
-        f'<div class="budget"><h3>{escape(each["name"].capitalize())}</h3><p><b>{spent}</b> of {allowed} spent, '
-        f'{left} left</p><span class="meter" aria-hidden="true"><i style="width:{share}%"></i></span></div>'
+        f'<div class="budget">{title}<p><b>{spent}</b> of {allowed} spent, '
+        f'{left} left</p><span class="meter" aria-hidden="true"><i style="width:{share}%"></i></span>{said}</div>'
     )
+
+
+def _sentence_case(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def use(content: Mapping[str, Any]) -> str:

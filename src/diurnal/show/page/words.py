@@ -26,29 +26,40 @@ PROMISED: dict[Level, str] = {
     "of a household from the same with its readings shifted, slot by slot and alike in every {cycle}; and, "
     "everything else being the same, whether it did one thing or another in any one reported {cycle}.",
     "cycle": "Whoever sees all these reports can tell only as well as epsilon allows, everything else being the "
-    "same, whether a household did one thing or another in any one {cycle}.",
+    "same, whether a household did one thing or another in any one reported {cycle}.",
 }
 """What a level promises, in one sentence."""
 
 BOUNDS = "Every bound comes from public knowledge."
 FREE_BOUNDS = "Every bound comes from public knowledge, or from sums that both possibilities share."
+UNSEEN = "The plan was not chosen, started or stopped by looking at these readings."
+UNSEEN_BUT = (
+    "The plan was not chosen, started or stopped by looking at more of these readings than their variations."
+)
 RESTS = (
     "Both possibilities have the same households, groups and gaps.",
     "All readings lie in the declared range.",
     BOUNDS,
     "Nobody publishes the true totals elsewhere.",
     "Every plan over these households is in this one store.",
+    "No copy of the store reports beside it.",
+    "The system's random generator and SHA-256 are sound.",
+    UNSEEN,
 )
 """What every promise rests on, in short."""
 
+ROSTER = "Who is on the roster is not hidden, nor which readings are missing or late."
+TOGETHER = "Households that change together cost as many times as much, or more."
 UNPROTECTED: dict[Level, tuple[str, ...]] = {
     "pattern": (
-        "How each {cycle} differs from the usual one is published exactly, as a sum.",
+        "No {cycle} is protected: how each differs from the usual one is published exactly, as a sum.",
         "Where readings cannot be negative, little more than standby load is protected.",
         "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
         "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "
         "slots beside it.",
-        "Who is on the roster is not hidden, nor what bounds clip.",
+        "What bounds clip of a household is in no stated error.",
+        ROSTER,
+        TOGETHER,
     ),
     "strong": (
         "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
@@ -58,14 +69,14 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "One true total that becomes known gives away the noise that repeats in its slot, up to one draw of the "
         "noise that does not, and it may give away most of the noise of the slots beside it.",
         "What bounds clip of a household is in no stated error.",
-        "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much, or more.",
+        ROSTER,
+        TOGETHER,
     ),
     "cycle": (
         "A usual {cycle} is there in every {cycle}, and is not protected.",
-        "It is the privacy of a household's {cycle}, not of a household: {larger}",
-        "Who is on the roster is not hidden.",
-        "Households that change together cost as many times as much, or more.",
+        "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
+        ROSTER,
+        TOGETHER,
     ),
 }
 """What a level does not protect, at no less length."""
@@ -180,11 +191,14 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
             "A change in one {cycle} of the history costs up to "
             f"{numbers['history_epsilon_at_horizon']} over {numbers['horizon']} reported {{cycle}}s.",
         )
+    rests = {BOUNDS: FREE_BOUNDS} if guarantee.free else {}
+    if level == "pattern":
+        rests[UNSEEN] = UNSEEN_BUT
     if guarantee.free:
         unprotected = (*unprotected, "One low value of each slot, rounded, is given away.")
     return {
         "promised": [PROMISED[level].format(**told)],
-        "rests": [FREE_BOUNDS if guarantee.free and said == BOUNDS else said for said in RESTS],
+        "rests": [rests.get(said, said) for said in RESTS],
         "not": [*(said.format(**told) for said in unprotected), *more],
     }
 
@@ -203,14 +217,18 @@ def epsilons(plan: Plan) -> list[dict[str, str]]:
         "epsilon": f"for a shift of the usual {cycle}, the same every {cycle}, for ever",
         "cycle_epsilon": f"for any one reported {cycle}",
     }
+    about = {"epsilon": "such a shift", "cycle_epsilon": f"that {cycle}"}
+    more = {"cycle_epsilon": f". Where {cycle}s go together, as in an absence, other {cycle}s tell more"}
     found = []
     for name, what in named.items():
         if numbers[name] is not None:
             loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
             delta = f", plus a delta of {numbers['delta']}" if loose else ""
             # With a delta there is nothing that odds become at most.
-            odds = "" if loose else f": even odds become at most {_odds(float(numbers[name]))}"
-            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": odds})
+            whose = f"for somebody who knows everything else, even odds about {about[name]}"
+            odds = "" if loose else f": {whose} become at most {_odds(float(numbers[name]))}"
+            told = f"{odds}{more.get(name, '')}"
+            found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": told})
     return found
 
 

@@ -270,6 +270,7 @@ async def budget(request: Request) -> dict[str, Any]:
     found = await service.write(service.curator.status)
     return {
         **{name: _spent(*getattr(found, name)) for name in ("pattern", "strong")},
+        "uncounted": found.uncounted(),
         "head": found.head,
     }
 

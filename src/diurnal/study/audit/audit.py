@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from diurnal.errors import PlanError
-from diurnal.exact import text
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms import Mechanism
@@ -30,7 +29,7 @@ from diurnal.study.audit.expectation import layers, noise
 from diurnal.study.audit.facts import Fact, facts
 from diurnal.study.audit.fit import Draws, follows, never_twice
 from diurnal.study.audit.life import Life, Transcripts, live
-from diurnal.study.audit.measured import ALPHA, WHAT, Bound, Pair
+from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT, Bound, Pair
 from diurnal.study.audit.refusals import refusals
 
 VERSION = 1
@@ -136,13 +135,15 @@ class Audit(Pictured):
         }
 
     def __str__(self) -> str:
-        lines = [f"Plan {self.plan.hash[:12]}, level {self.plan.level}, epsilon {text(self.plan.eps_z)}", ""]
+        lines = [f"Plan {self.plan.hash[:12]}, level {self.plan.level}, {self.plan.guarantee().brief}", ""]
         lines.append(f"{'a change of':28}{'promised':>10}{'closed form':>14}{'measured, at least':>21}")
         for each in self.exact:
             found = self.sharpest(each.change).found
             lines.append(
                 f"{WHAT[each.change]:28}{number(each.promised):>10}{number(each.worst):>14}{number(found):>21}"
             )
+        if any(each.change == "history" for each in self.exact):
+            lines += ["", UNCLIPPED]
         # Found for several changes, a fact is said once.
         lines += ["", *dict.fromkeys(f"{'held  ' if fact.held else 'BROKEN'}  {fact.name}" for fact in self.facts)]
         return "\n".join([*lines, "", self.verdict, *self.breaches])

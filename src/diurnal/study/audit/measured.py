@@ -34,6 +34,12 @@ WHAT: dict[Change, str] = {
 }
 """Changes in words."""
 
+UNCLIPPED = (
+    "What is promised for one cycle of the history holds if in neither data set a reported reading of the "
+    "household is clipped, missing or moved out; where one is, it costs more, as the promise says."
+)
+"""When what stands beside a change of the history is promised (theory 4.3)."""
+
 TRAINED, KNOWN = 3, 8
 """One of so many transcripts is for choosing what to look for, and not counted: fewer where the law is known."""
 

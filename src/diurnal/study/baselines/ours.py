@@ -66,12 +66,13 @@ class Ours(Additive):
         history = (
             "is not covered"
             if bound is None
-            else f"costs at most {float(bound.base.epsilon):.3g} if neither data set has one clipped or missing"
+            else f"costs at most {float(bound.base.epsilon):.3g} if in neither data set a reported reading of it "
+            "is clipped or missing, and more where one is"
         )
         return (
-            "and any one cycle of it, from its first slot to its last. An event across midnight costs two cycles, "
-            f"2 epsilon, where a rival that hides any {task.slots} consecutive steps has epsilon. A change in one "
-            f"cycle of the history {history}; rivals have no history."
+            "and its variations in any one reported cycle, from its first slot to its last. An event across "
+            f"midnight costs two cycles, 2 epsilon, where a rival that hides any {task.slots} consecutive steps "
+            f"has epsilon. A change in one cycle of the history {history}; rivals have no history."
         )
 
     def expected(self, task: Task) -> Floats:

@@ -79,8 +79,10 @@ class StreamInfo(BaseModel):
     last_time: str | None = Field(description="When the latest step that it has reported begins.")
     running: bool = Field(description="Whether it goes on.")
     end: int | None = Field(description="The step from which on it reports nothing.")
-    epsilon: str | None = Field(description="Never without the rest of the promise: see /promise.")
-    cycle_epsilon: str | None = Field(description="The same, for one cycle.")
+    epsilon: str | None = Field(
+        description="For a shift of a usual cycle. It means nothing without the rest: see /promise."
+    )
+    cycle_epsilon: str | None = Field(description="The same, for any one reported cycle.")
 
 
 class Streams(BaseModel):
@@ -161,7 +163,7 @@ PROMISED = {
     "history_epsilon": "0.333334",
     "history_epsilon_at_horizon": "547.833334",
     "horizon": 365,
-    "unit": "a household's reported day (event level, not user level), and a household's periodic component",
+    "unit": "a household's reported day (event level, not user level), and a shift of its periodic component",
     "curve": [CHANGE],
     "sentences": ["Two data sets are neighbours if one household's periodic component changes ..."],
 }
@@ -187,7 +189,8 @@ class Change(BaseModel):
     model_config = shown(CHANGE)
 
     changes: Literal["cycles", "both", "everything"] = Field(
-        description="Every cycle of some days in a row; the periodic component and one cycle; all of a household."
+        description="Every reported cycle of some days in a row; the periodic component and one reported cycle; "
+        "all readings of a household."
     )
     days: int | None = Field(description="Over how many days in a row; null for one cycle.")
     cycles: int = Field(description="How many reported cycles that is.")
@@ -201,13 +204,18 @@ class Numbers(BaseModel):
     model_config = shown(PROMISED)
 
     level: str = Field(description="pattern, strong or cycle.")
-    epsilon: str | None = Field(description="For a household's periodic component, for ever.")
-    cycle_epsilon: str | None = Field(description="For a household's variations in one cycle.")
+    epsilon: str | None = Field(description="For a shift of a household's periodic component, for ever.")
+    cycle_epsilon: str | None = Field(description="For a household's variations in any one reported cycle.")
     delta: str | None = Field(description="Where noise is Gaussian.")
-    zcdp: str | None = Field(description="Of the periodic component, where noise is Gaussian.")
-    cycle_zcdp: str | None = Field(description="Of one cycle, where noise is Gaussian.")
-    history_epsilon: str | None = Field(description="For one cycle of the history, if nothing is clipped.")
-    history_epsilon_at_horizon: str | None = Field(description="The same, if it is so in every cycle.")
+    zcdp: str | None = Field(description="Of a shift of the periodic component, where noise is Gaussian.")
+    cycle_zcdp: str | None = Field(description="Of any one reported cycle, where noise is Gaussian.")
+    history_epsilon: str | None = Field(
+        description="For one cycle of the history, if in neither data set a reported reading of the household is "
+        "clipped, missing or moved out."
+    )
+    history_epsilon_at_horizon: str | None = Field(
+        description="The same, if one is in every reported cycle up to the horizon."
+    )
     horizon: int | None = Field(description="Of how many cycles that is said.")
     unit: str = Field(description="What is protected as one, in standard terms.")
     curve: list[Change] = Field(description="What larger changes cost.")
@@ -223,7 +231,7 @@ class Promise(Numbers):
             **PROMISED,
             "neighbours": ["one household's variations change in any one reported cycle"],
             "assumptions": ["All readings of both lie in the declared domain."],
-            "limits": ["Membership is not protected: the roster and its size are public."],
+            "limits": ["Every other plan over these households adds a loss of its own."],
         }
     )
 

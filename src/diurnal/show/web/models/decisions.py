@@ -16,10 +16,10 @@ class PlanQuestion(BaseModel):
 
     model_config = shown({"epsilon": "1", "level": "strong", "period": "1d", "mean_reading": "400"}, extra="forbid")
 
-    epsilon: Decimal = Field(None, description="For a home's periodic component, for ever.")
+    epsilon: Decimal = Field(None, description="For a shift of a home's periodic component, for ever.")
     target_error: Decimal = Field(None, description="Instead of epsilon: the least one with such an error.")
     total_epsilon: Decimal = Field(None, description="Instead of epsilon: both of a strong plan, split at best.")
-    cycle_epsilon: Decimal = Field(None, description="For one home in one cycle; as epsilon unless given.")
+    cycle_epsilon: Decimal = Field(None, description="For one home in one reported cycle; as epsilon unless given.")
     level: Literal["strong", "pattern", "cycle"] = Field("strong", description="What is to be protected.")
     query: Literal["mean", "sum", "share", "histogram"] = Field("mean", description="What is to be reported.")
     above: int | None = Field(None, ge=-(10**9), le=10**9, description="For share: homes above it are counted.")
@@ -76,7 +76,7 @@ class PlanQuestion(BaseModel):
 
 PREDICTED = {
     "name": "basis+basis",
-    "promise": "epsilon 1 for the periodic component, 1 for any one cycle",
+    "promise": "epsilon 1 for a shift of the periodic component, 1 for variations in any one reported cycle",
     "std": 11.4,
     "bias": 9.6,
     "error": 14.9,
@@ -93,10 +93,12 @@ class Predicted(BaseModel):
     model_config = shown(PREDICTED, extra="allow")
 
     name: str = Field(description="The way: the mechanisms of pattern and cycle.")
-    promise: str = Field(description="What it promises, in words.")
+    promise: str = Field(description="What it promises, short for the sentences of a promise.")
     std: float = Field(description="The standard deviation of a report's noise.")
     bias: float | None = Field(description="What is dropped; null where nothing public tells.")
-    error: float = Field(description="Noise and known bias of a report together.")
+    error: float = Field(
+        description="Noise and known bias of a report together; what bounds clip only with open data."
+    )
     error_of_totals: dict[str, float] = Field(description="The same, of the total of a day, a month, a year.")
     error_of_peak: float = Field(description="The same, at the peak.")
     relative_to_laplace: float | None = Field(description="The noise over that of Laplace noise in its place.")
@@ -130,8 +132,8 @@ class Proposed(BaseModel):
     plan: str = Field(description="The plan's hash.")
     document: dict[str, Any] = Field(description="The plan itself, for /v1/custodian/start.")
     chosen: str = Field(description="The name of its mechanisms, one of `mechanisms`.")
-    epsilon: str = Field(description="For a home's periodic component, for ever.")
-    cycle_epsilon: str | None = Field(description="For one home in one cycle.")
+    epsilon: str = Field(description="For a shift of a home's periodic component, for ever.")
+    cycle_epsilon: str | None = Field(description="For one home in one reported cycle.")
     level: str = Field(description="What would be protected.")
     unit: str = Field(description="What errors are in.")
     n_households: int = Field(description="How many homes the smallest group has: errors are its.")
@@ -157,6 +159,9 @@ class StartQuestion(BaseModel):
     confirm: str | None = Field(None, max_length=200, description="What /v1/custodian/explain says is to be typed.")
 
 
+COSTS = "It costs 1 of the pattern budget of 2; 0 was spent before by its most charged household, and 1 is left."
+
+
 class Meaning(BaseModel):
     """What starting a plan would mean."""
 
@@ -164,7 +169,7 @@ class Meaning(BaseModel):
         {
             "stream": STREAM,
             "certificate_number": NUMBER,
-            "sentences": ["It would spend 1 of 2 for the pattern, and 1 of 2 for one cycle."],
+            "sentences": [COSTS],
             "confirm": "spend 1 for ever and 1 a cycle on 3a1b3149",
         }
     )
@@ -182,7 +187,7 @@ class Started(BaseModel):
         {
             "stream": STREAM,
             "certificate_number": NUMBER,
-            "sentences": ["It has spent 1 of 2 for the pattern."],
+            "sentences": [COSTS],
             "head": HEAD,
         }
     )

@@ -64,12 +64,17 @@ class BudgetLeft(BaseModel):
         {
             "pattern": {"spent": "1", "allowed": "2", "remaining": "1"},
             "strong": {"spent": "1", "allowed": "2", "remaining": "1"},
+            "uncounted": {},
             "head": OWN_HEAD,
         }
     )
 
-    pattern: Spent = Field(description="Of the cap for periodic components, for ever.")
-    strong: Spent = Field(description="Of the cap for one cycle.")
+    pattern: Spent = Field(description="Of the cap for a shift of a periodic component, for ever.")
+    strong: Spent = Field(description="Of the cap for any one reported cycle; many together lose more.")
+    uncounted: dict[str, str] = Field(
+        description="By cap, what it does not count because plans of some level do not protect it: a 0 is no "
+        "loss of nothing there."
+    )
     head: str = Field(description=STANDS_OWN)
 
 
@@ -142,14 +147,19 @@ class Standing(BaseModel):
             "head": OWN_HEAD,
             "pattern": {"spent": "1", "allowed": "2"},
             "strong": {"spent": "1", "allowed": "2"},
+            "uncounted": {},
             "streams": [STANDING],
         },
         extra="allow",
     )
 
     head: str = Field(description=STANDS_OWN)
-    pattern: Of = Field(description="Of the cap for periodic components, for ever.")
-    strong: Of = Field(description="Of the cap for one cycle.")
+    pattern: Of = Field(description="Of the cap for a shift of a periodic component, for ever.")
+    strong: Of = Field(description="Of the cap for any one reported cycle; many together lose more.")
+    uncounted: dict[str, str] = Field(
+        description="By cap, what it does not count because plans of some level do not protect it: a 0 is no "
+        "loss of nothing there."
+    )
     streams: list[StreamStanding] = Field(description="In the order of their start.")
 
 

@@ -193,7 +193,8 @@ def _absence(found: Numbers) -> str:
         f"The attacker is right in {found.of(PATTERN, size=least)} of cases in a group of {least} and in "
         f"{found.of(PATTERN, size=most)} of {most}, {found.beside(PATTERN, least)} without any noise; the other "
         f"homes are all that hides it. In strong mode: {found.of(STRONG, size=least)} and "
-        f"{found.of(STRONG, size=most)}. It promises to hide one day, and a fortnight is fourteen of them."
+        f"{found.of(STRONG, size=most)}. It promises to hide any one reported day, and a "
+        "fortnight is fourteen of them."
     )
 
 
