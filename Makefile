@@ -14,7 +14,8 @@ help:
 	@echo "make bench   speed, as ratios; writes docs/performance.md"
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
-	@echo "make soak    ten minutes of load, kills and attacks on SQLite and PostgreSQL; writes docs/soak.md"
+	@echo "make soak    ten minutes of load, kills and attacks on SQLite and PostgreSQL, then an hour of a simulated"
+	@echo "             head-end with every fault; writes docs/soak.md and docs/headend.md"
 	@echo "make audit   every mechanism's promise, deeply tried; writes docs/audit-figures.md"
 	@echo "make pictures  the page, the service and the command line as pictures; writes docs/images"
 

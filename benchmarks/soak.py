@@ -1,5 +1,7 @@
 """Everything at once for ten minutes, on SQLite and on PostgreSQL; writes docs/soak.md and its picture.
 
+Afterwards a head-end with every fault is simulated, which takes most of an hour: see benchmarks/headend.py.
+
 A head-end sends readings, and each batch again until it is answered; readers ask for finished ranges, the newest
 page, the promise, and listen to events. Meanwhile the service is killed, told to stop, and begun again; an operator
 backs the store up and verifies its ledger; and attackers try what they can. In the end every answer that was ever
@@ -17,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.headend import everything
 from benchmarks.soaking import PATIENCE, attackers, city, compared, headend, house, readers
 from benchmarks.soaking.house import House
 from benchmarks.soaking.seen import Seen
@@ -254,6 +257,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--minutes", type=float, default=MINUTES, help="For how long in all, on both databases.")
     asked.add_argument("--only", choices=list(WORKERS), help="One database; nothing is written.")
+    asked.add_argument("--no-headend", action="store_true", help="Without the simulated head-end afterwards.")
     said = asked.parse_args()
     kinds = list(WORKERS) if said.only is None else [said.only]
     each, found = said.minutes / len(kinds), {}
@@ -269,6 +273,8 @@ def main() -> None:
     for kind, seen in found.items():
         growth = seen.growth
         assert growth is None or growth < FLAT, f"memory is not flat on {kind}: {100 * growth:+.1f} %"
+    if said.only is None and not said.no_headend:
+        everything()
 
 
 if __name__ == "__main__":

@@ -58,6 +58,11 @@ class Placing:
         other = zone is not None and zone != options.zone and not instants
         given = [moment for moment in (options.anchor, options.until) if moment is not None]
         first, last = min([stage.first, *given]), max([stage.last, *given])
+        if options.window is not None:
+            # What lies far outside is set aside, whatever clocks showed then: a row of 1970 or 2170 among today's
+            # would have every day looked up since, or until then.
+            low, high = options.window[0] - DAY, options.window[1] + DAY
+            first, last = min(max(first, low), high), max(min(last, high), low)
         placing = cls(
             roster=Roster.of(stage.meters, options.meters),
             instants=instants,
