@@ -268,7 +268,7 @@ class Oracle:
             taken += int(np.count_nonzero(new))
             aside[HELD] += int(np.count_nonzero(~new))
             fresh.append(step)
-        out = self._close(self._due_by_what_came(fresh, now), now) | self.tick(now)
+        out = self._close(self._due_by_what_came(fresh, now), now)
         self.counts += aside
         self.taken += taken
         return Became(rows=len(out), taken=taken, aside=dict(+aside)), out
@@ -357,6 +357,13 @@ class Oracle:
             self.out[step] = int(usual[step % SLOTS].sum()) + int(said[step % SLOTS])
 
 
+def _told(reason: str) -> str:
+    """What rows that an import set aside are counted as."""
+    if reason == "ahead of the clock":
+        return reason
+    return f"rows of a batch, {'duplicate' if reason.startswith('duplicate') else reason}"
+
+
 def expected(read: Read, oracles: dict[str, Oracle], now: datetime) -> tuple[Answer, dict[str, set[int]]]:
     """How a batch must be answered, and which steps are out with it in each stream."""
     town = next(iter(oracles.values()))._town
@@ -364,4 +371,7 @@ def expected(read: Read, oracles: dict[str, Oracle], now: datetime) -> tuple[Ans
         return Answer(refused=read.refused or "ReadingsError"), {}
     found = {name: oracle.take(read, now) for name, oracle in oracles.items()}
     became = {name: each for name, (each, _) in found.items()}
+    for oracle in oracles.values():
+        for reason, number in read.aside.items():
+            oracle.counts[_told(reason)] += number
     return Answer(beyond=dict(read.aside), streams=became), {name: out for name, (_, out) in found.items()}

@@ -90,6 +90,7 @@ def _send(client: Client, batch: Batch, seen: Seen) -> None:
         return
     seen.keys.add(batch.key)
     seen.aside += batch.aside
+    seen.aside.update({f"rows of a batch, {what}": number for what, number in batch.beyond.items()})
     if answer["again"]:
         # It was taken, and whoever took it was killed before they could say so.
         seen.batches["taken, though no answer came the first time"] += 1

@@ -25,7 +25,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.intake import HELD
 from diurnal.curator.publishing import reportable
 from diurnal.curator.records import StreamRecord
-from diurnal.curator.stream import Stream
+from diurnal.curator.stream import Stream, set_aside
 from diurnal.errors import ClockError, ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
@@ -205,7 +205,7 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
         stream.remember(name, sent.content, panel)
     counts = Counter(store.counts(record.number))
     counts.subtract(before)
-    return Fate(
+    fate = Fate(
         stream=record.key,
         reports=_released(curator, record, 0 if last is None else last.number),
         taken=sent_readings - sum(counts[what] for what in NOT_TAKEN),
@@ -213,6 +213,10 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
         set_aside={what: number for what, number in counts.items() if number},
         units=store.units.last,
     )
+    # Its sender is told of these rows apart from what became of readings.
+    for what, number in set_aside(panel.quality, "batch").items():
+        store.count(record.number, what, number)
+    return fate
 
 
 def _released(curator: Curator, record: StreamRecord, after: int) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import far, guard
-from diurnal.curator.closing import ahead_from
+from diurnal.curator.closing import AHEAD, ahead_from
 from diurnal.curator.layers import Layers, layers_of
 from diurnal.curator.publishing import Publisher, forget_over, is_over, reportable, written
 from diurnal.curator.records import StreamRecord, runs
@@ -29,6 +29,7 @@ from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
+from diurnal.readings import quality
 from diurnal.readings.panel import Panel
 from diurnal.readings.quality import ANOTHER, SAME, Quality
 
@@ -244,7 +245,7 @@ class Stream:
             self._store.take(number, digest)
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
-            for what, how_many in (*counts.items(), *_set_aside(account)):
+            for what, how_many in (*counts.items(), *set_aside(account, "file").items()):
                 self._store.count(number, what, how_many)
             return [] if panel is None else self._report(panel, close=False, again=again)[0]
 
@@ -462,9 +463,15 @@ class Stream:
         return held.union(self._store.noisy_cycles(record.number), come)
 
 
-def _set_aside(account: Quality | None) -> list[tuple[str, int]]:
-    """What an import set aside, as it is counted: whether two rows for one step said the same is not."""
+def set_aside(account: Quality | None, what: str) -> dict[str, int]:
+    """What an import set aside, as it is counted: whether two rows for one step said the same is not.
+
+    Args:
+        account: The import's account.
+        what: Whose rows these are: of a file, or of a batch.
+    """
     found = Counter[str]()
     for reason, number in ({} if account is None else account.set_aside).items():
-        found[f"rows of a file, {'duplicate' if reason in (SAME, ANOTHER) else reason}"] += number
-    return list(found.items())
+        name = "duplicate" if reason in (SAME, ANOTHER) else reason
+        found[AHEAD if reason == quality.AHEAD else f"rows of a {what}, {name}"] += number
+    return dict(found)

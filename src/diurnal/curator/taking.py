@@ -22,6 +22,7 @@ from diurnal.curator.publishing import Publisher, reportable
 from diurnal.curator.records import HeldStep, StreamRecord, runs
 from diurnal.errors import ClockError, ReadingsError
 from diurnal.private import Private
+from diurnal.readings.clock import changed_steps
 from diurnal.readings.data import Arrays
 from diurnal.readings.panel import Panel
 
@@ -76,6 +77,7 @@ class Taker:
         record = self._record
         self._store.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
         came = self.received(panel, close=close)
+        self._close_skipped(came.there)
         panel, found, self.waiting = came.panel, came.reached, came.waiting
         self._store.see(record.number, found.latest)
         self._arrive(came.there, found.steps)
@@ -125,7 +127,7 @@ class Taker:
         closed = complete | self._store.held_and_reached(number, found.latest - record.plan.grace + 1)
         closed |= {step for step, done in self._store.held_steps(number).items() if done}
         if told is not None:
-            closed |= self._told_to_close(told, held, found)
+            closed |= self._without_changes(self._told_to_close(told, held, found))
         return self._publisher.publish_held(closed)
 
     def _told_to_close(self, steps: range, sent: Iterable[int], found: closing.Reached) -> set[int]:
@@ -144,6 +146,27 @@ class Taker:
         """Those of some steps that may still be reported."""
         record = self._record
         return set(reportable(record, steps, self._store)) - self._store.published(record.number, steps)
+
+    def _close_skipped(self, sent: Iterable[int]) -> None:
+        """Put hours that a clock change skips on the calendar, of cycles that begin to come: nobody will send them.
+
+        A panel that spans the change says so itself; a head-end that sends every half hour has none.
+        """
+        for cycle in {step // self._record.plan.grid.slots for step in sent}:
+            self._store.close_steps(changed_steps(self._record.plan.grid, self._cycle(cycle))[0])
+
+    def _without_changes(self, steps: set[int]) -> set[int]:
+        """Steps without those of which a clock change tells everybody the total, unless something was sent of them.
+
+        These go onto the calendar: hours that are skipped, and those that come twice where imports leave them out.
+        """
+        if not steps:
+            return steps
+        skipped, doubled = changed_steps(self._record.plan.grid, range(min(steps), max(steps) + 1))
+        held = self._store.held_steps(self._record.number).keys()
+        known = steps & (skipped | (doubled - held))
+        self._store.close_steps(known)
+        return steps - known
 
     def _without_ahead(self, panel: Panel) -> Panel:
         """The panel without readings of steps that have not come yet."""
@@ -200,7 +223,7 @@ class Taker:
         found = self._overdue()
         for cycle in found.stray:
             self._drop_stray(cycle)
-        due = set().union(*map(self._open, found.closing.values()))
+        due = self._without_changes(set().union(*map(self._open, found.closing.values())))
         return self._publisher.publish_held(due) if due else set()
 
     def _overdue(self) -> closing.Overdue:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from diurnal.readings.data import Integers, Marks
+from diurnal.readings.grid import Grid
 
 DAY = 86400
 
@@ -64,6 +65,21 @@ class Clock:
     def _pairs(self) -> list[tuple[int, int]]:
         ends = zip(self.changes + self.offsets[:-1], self.changes + self.offsets[1:], strict=True)
         return [(int(start), int(stop)) for start, stop in ends]
+
+
+def changed_steps(grid: Grid, steps: range) -> tuple[set[int], set[int]]:
+    """Those of some steps that the clock skips, and those in which it shows something twice."""
+    if not steps or grid.zone == "UTC":
+        return set(), set()
+    anchor = (datetime.fromisoformat(grid.anchor) - datetime(1970, 1, 1)) // timedelta(seconds=1)
+    length = 60 * grid.minutes
+    clock = Clock.of(grid.zone, anchor + steps.start * length, anchor + steps.stop * length)
+
+    def touched(spans: list[tuple[int, int]]) -> set[int]:
+        bounds = (((start - anchor) // length, -((anchor - stop) // length)) for start, stop in spans)
+        return {step for low, high in bounds for step in range(low, high) if step in steps}
+
+    return touched(clock.skipped()), touched(clock.doubled())
 
 
 def _offset(zone: ZoneInfo, moment: int) -> int:

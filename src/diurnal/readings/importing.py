@@ -126,6 +126,8 @@ def panel(
     folder = None if target is None else target.parent
     try:
         with closing(Stage(folder, given.format)) as stage:
+            # A meter in another century is set aside with all that is outside of these steps.
+            stage.any_date = steps is not None
             _fill(stage, given)
             job = Job.of(given, options, stage, len(stage))
             if target is None:

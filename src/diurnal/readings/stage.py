@@ -73,6 +73,8 @@ class Stage:
     """Whether times are moments of the world rather than the wall clock's; None before the first row."""
     mixed: bool = False
     """Whether rows say themselves how long they last."""
+    any_date: bool = False
+    """Whether dates before 1900 and after 2199 are let pass: they lie outside of every panel, and are set aside."""
     first: int = LATEST
     last: int = EARLIEST
     _parts: list[tuple[Part, int]] = field(default_factory=list)
@@ -221,6 +223,8 @@ class _Batch:
             seconds, instants, wrong = np.asarray(self.rows.time, dtype=np.int64), self.rows.instants, None
         else:
             seconds, instants, wrong = seconds_of(time, self.stage.format.time_format)
+        if wrong is None and self.stage.any_date:
+            seconds = np.clip(seconds, EARLIEST, LATEST - 1)
         if wrong is None and ((seconds < EARLIEST) | (seconds >= LATEST)).any():
             wrong = int(np.argmax((seconds < EARLIEST) | (seconds >= LATEST)))
         if wrong is not None:
@@ -274,6 +278,9 @@ class _Batch:
         if not is_name(array.type):
             raise self._error(0, what, f"Expected names as text, got {array.type}.", "Cast the column to text.")
         index, texts = codes(array)
+        # A frame that was filtered has names in its dictionary that no row uses.
+        used, index = _distinct(index, len(texts))
+        texts = [texts[place] for place in used]
         if None in texts:
             blank = np.array([text is None for text in texts])[index]
             if blank.any():

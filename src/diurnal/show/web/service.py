@@ -245,7 +245,7 @@ class Service:
             ClockError: All of it is of times that have not come yet.
         """
         grid, domain = self.population()
-        return make_panel(readings, like=grid, steps=steps, domain=domain)
+        return make_panel(readings, like=grid, steps=steps, domain=domain, on_duplicate="first")
 
 
 def _thought(work: Callable[[], Result], answer: asyncio.Future[Result], loop: asyncio.AbstractEventLoop) -> None:
