@@ -726,6 +726,21 @@ def test_decisions_are_told_however_many_reports_there_were(chromium, tmp_path):
         assert [line[0] for line in told] == ["3", "4 to 378"]
 
 
+def test_a_budget_that_counts_nothing_has_no_figure(chromium, tmp_path):
+    """With a pattern plan the room shows no figure for a day: it says that none is protected. So do answers."""
+    lasting(tmp_path, [4], level="pattern", mechanism="laplace", cycle_mechanism="auto", variation_bound=None)
+    with services.running(tmp_path) as process, room(chromium, process) as opened:
+        opened.page.wait_for_selector("#budgets .budget")
+        shift, day = opened.page.eval_on_selector_all("#budgets .budget", "all => all.map(each => each.innerText)")
+        assert "1 of" in shift
+        assert "spent" in shift
+        assert "No cycle is protected by plans of level pattern, so nothing is counted" in day
+        assert "spent" not in day
+        with process.http("custodian") as client:
+            for route in ("budget", "status"):
+                assert set(client.get(f"/v1/custodian/{route}").json()["uncounted"]) == {"strong"}
+
+
 def test_the_check_is_drawn_and_said(chromium, served):
     """Heatmap, sizes and lags are drawn, the verdict is there in sentences, and each chart as a table."""
     with room(chromium, served[0]) as opened:
