@@ -113,7 +113,19 @@ def test_the_examples_of_the_help_run_and_print_the_keys_of_the_docs(tmp_path, m
     names = re.findall(r"^│ ([a-z-]+) +[A-Z]", run("--help").stdout, flags=re.M)
     told = keys_told()
     assert sorted(names) == sorted(told)
-    later = ["report", "watch", "export", "drift", "status", "ledger", "backup", "raise-cap", "erase", "move-out"]
+    later = [
+        "report",
+        "watch",
+        "export",
+        "drift",
+        "close",
+        "status",
+        "ledger",
+        "backup",
+        "raise-cap",
+        "erase",
+        "move-out",
+    ]
     last = ["token", "serve", "stop", "fence", "demo", "reproduce", "compare", "audit"]
     order = ["town", "import", "check", "plan", "start", *later, *last]
     assert sorted(names) == sorted(order)
