@@ -462,9 +462,9 @@ def test_what_is_exported_is_read_once(tmp_path, monkeypatch, ending):
     curator, stream, _ = started("slotwise")
     looks, rows = [], dn.Stream.rows
 
-    def counted(stream, *given):
+    def counted(stream, *given, **more):
         looks.append(given)
-        return rows(stream, *given)
+        return rows(stream, *given, **more)
 
     monkeypatch.setattr(dn.Stream, "rows", counted)
     assert export(curator, stream, tmp_path / f"reports.{ending}") == len(rows(stream))

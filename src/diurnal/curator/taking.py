@@ -148,23 +148,24 @@ class Taker:
         return set(reportable(record, steps, self._store)) - self._store.published(record.number, steps)
 
     def _close_skipped(self, sent: Iterable[int]) -> None:
-        """Put hours that a clock change skips on the calendar, of cycles that begin to come: nobody will send them.
+        """Put steps that a clock change skips on the calendar, of cycles that begin to come: nobody will send them.
 
         A panel that spans the change says so itself; a head-end that sends every half hour has none.
         """
-        for cycle in {step // self._record.plan.grid.slots for step in sent}:
-            self._store.close_steps(changed_steps(self._record.plan.grid, self._cycle(cycle))[0])
+        there = set(sent)
+        for cycle in {step // self._record.plan.grid.slots for step in there}:
+            never, _ = changed_steps(self._record.plan.grid, self._cycle(cycle))
+            self._store.close_steps(never - there)
 
     def _without_changes(self, steps: set[int]) -> set[int]:
-        """Steps without those of which a clock change tells everybody the total, unless something was sent of them.
+        """Steps without those that a clock change touches, unless something was sent of them.
 
-        These go onto the calendar: hours that are skipped, and those that come twice where imports leave them out.
+        These go onto the calendar, as imports have it: what is skipped is zero for everybody to see.
         """
         if not steps:
             return steps
-        skipped, doubled = changed_steps(self._record.plan.grid, range(min(steps), max(steps) + 1))
-        held = self._store.held_steps(self._record.number).keys()
-        known = steps & (skipped | (doubled - held))
+        _, touched = changed_steps(self._record.plan.grid, range(min(steps), max(steps) + 1))
+        known = (steps & touched) - self._store.held_steps(self._record.number).keys()
         self._store.close_steps(known)
         return steps - known
 
@@ -297,6 +298,9 @@ class Taker:
         closed |= set().union(*map(self._open, self._overdue().closing.values()))
         if told is not None:
             closed |= self._told_to_close(told, there, found)
+            # Of a cycle that is reported as a whole, what came before these steps closes with them.
+            for cycle in {step // slots for step in closed} if not self._publisher.slot_by_slot else ():
+                closed |= {step for step in self._open(self._cycle(cycle)) if step <= max(closed)}
         if not self._publisher.slot_by_slot:
             whole = (cycle for cycle in {step // slots for step in closed})
             ready = {cycle for cycle in whole if closed.issuperset(self._open(self._cycle(cycle)))}

@@ -68,18 +68,22 @@ class Clock:
 
 
 def changed_steps(grid: Grid, steps: range) -> tuple[set[int], set[int]]:
-    """Those of some steps that the clock skips, and those in which it shows something twice."""
+    """Those of some steps that never come because the clock skips all of them, and all that a change touches."""
     if not steps or grid.zone == "UTC":
         return set(), set()
     anchor = (datetime.fromisoformat(grid.anchor) - datetime(1970, 1, 1)) // timedelta(seconds=1)
     length = 60 * grid.minutes
     clock = Clock.of(grid.zone, anchor + steps.start * length, anchor + steps.stop * length)
+    skipped, doubled = clock.skipped(), clock.doubled()
 
-    def touched(spans: list[tuple[int, int]]) -> set[int]:
-        bounds = (((start - anchor) // length, -((anchor - stop) // length)) for start, stop in spans)
-        return {step for low, high in bounds for step in range(low, high) if step in steps}
+    def between(start: int, stop: int, *, whole: bool) -> set[int]:
+        first, last = (start - anchor) // length, -((anchor - stop) // length)
+        if whole:
+            first, last = -((anchor - start) // length), (stop - anchor) // length
+        return {step for step in range(first, last) if step in steps}
 
-    return touched(clock.skipped()), touched(clock.doubled())
+    never = set().union(*(between(*span, whole=True) for span in skipped))
+    return never, set().union(*(between(*span, whole=False) for span in (*skipped, *doubled)))
 
 
 def _offset(zone: ZoneInfo, moment: int) -> int:
