@@ -535,7 +535,7 @@ def test_the_command_line_starts_and_reports_in_the_lake(town, spark, tmp_path, 
     )
     lake, on = town[1].data.where.removeprefix("file://"), ["--engine", "spark"]
     words = "--epsilon 1 --history 10 --groups suburb --variation-bound 900 --minimum-group 2 --mechanism cube"
-    words += " --cycle-mechanism cube --domain -10000 10000"
+    words += " --cycle-mechanism cube --domain -10000 10000 --grace 0"
     found = []
     for name, homes, engine in (("here", tmp_path / "homes.parquet", []), ("there", lake, on)):
         plan, store = tmp_path / f"{name}.json", tmp_path / f"{name}.db"
