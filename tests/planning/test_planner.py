@@ -76,7 +76,7 @@ def test_pattern_noise_adds_up_over_days_and_strong_noise_averages_out():
 @pytest.mark.parametrize("mechanism", ["laplace", "cube"])
 def test_predicted_errors_of_totals_are_the_measured_ones(level, mechanism):
     """Totals over four days of a silent town have the predicted error, repeating noise and fresh noise alike."""
-    silent = dn.Panel.from_array(np.full((4 * 5, 20), 7), grid=dn.Grid(slots=4, minutes=360))
+    silent = dn.Panel.from_array(np.full((4 * 5, 20), 57), grid=dn.Grid(slots=4, minutes=360))
     panel = support.of_groups(silent, 500)
     one = support.plan_for(
         panel,
@@ -88,7 +88,7 @@ def test_predicted_errors_of_totals_are_the_measured_ones(level, mechanism):
         groups="group",
     )
     rows = support.start(panel, one).report(panel.after(1))
-    errors = np.array(support.numerators(rows), dtype=float).reshape(16, 500).sum(axis=0) - 16 * 7 * 20
+    errors = np.array(support.numerators(rows), dtype=float).reshape(16, 500).sum(axis=0) - 16 * 57 * 20
     layer, cycle, ones = one.pattern_layer(), one.cycle_layer(), np.ones(4)
     predicted = 16 * layer.variance(ones) + (4 * cycle.variance(ones) if cycle else 0)
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(math.sqrt(predicted), rel=0.2)
@@ -307,7 +307,9 @@ def test_when_rows_come_out():
         plan(mechanism="cube"): "Rows come out step by step",
         plan(**strong, cycle_mechanism="cube"): "Rows come out step by step",
         quarters: "every 12 steps, or up to 2 steps later",
-        plan(**strong, cycle_mechanism="basis"): "every 48 steps. The cycle mechanism blocks gives them sooner",
+        plan(**strong, cycle_mechanism="basis", deadline=9): (
+            "every 48 steps, and 9 steps later at the latest. The cycle mechanism blocks gives them sooner"
+        ),
     }
     for one, words in told.items():
         assert [words in said for said in dn.explain(one, SHAPE)].count(True) == 1
