@@ -246,7 +246,7 @@ def block_totals(plan, panel, width):
         stream = support.start(panel, plan)
         profile = stream._record().groups[0].noisy_profile
         for step in range(0, panel.n_steps, width):
-            for row in stream.report(panel.between(step, min(step + width, panel.n_steps))):
+            for row in stream.report(panel.between(step, min(step + width, panel.n_steps)), close=True):
                 slot = row.step % plan.grid.slots
                 gone_out[row.step // plan.grid.slots, slot // length] = row.numerator - profile[slot]
     return np.array([int(gone_out[key]) for key in sorted(gone_out)]).reshape(-1, plan.cycle_basis.size), profile

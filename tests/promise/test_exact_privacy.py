@@ -24,7 +24,7 @@ pure = pytest.mark.parametrize("mechanism", [name for name, kind in SLOTS.items(
 
 def run(plan, panel):
     """A transcript without noise: a row a reported cycle, a column a slot."""
-    rows = support.start(panel, plan).report(panel)
+    rows = support.start(panel, plan).report(panel, close=True)
     values = [float(row.numerator) for row in rows]
     return np.array(values).reshape(-1, plan.grid.slots)
 
@@ -236,7 +236,7 @@ def basis_totals(plan, panel):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BasisMechanism, "release", watch)
-        support.start(panel, plan).report(panel)
+        support.start(panel, plan).report(panel, close=True)
     return np.array(seen)
 
 
@@ -380,7 +380,7 @@ def test_counting_plans_keep_one_cycle_within_epsilon(query, mechanism, data):
     runs = []
     for x in (readings, moved):
         panel = support.small_panel(x, present=present, slots=slots)
-        rows = support.start(panel, plan).report(panel)
+        rows = support.start(panel, plan).report(panel, close=True)
         runs.append(np.array([float(row.numerator) for row in rows]).reshape(2, -1))
     moves = runs[1] - runs[0]
     assert not moves[1].any()

@@ -133,11 +133,15 @@ class Taker:
     def _told_to_close(self, steps: range, sent: Iterable[int], found: closing.Reached) -> set[int]:
         """Open steps that somebody says are to be closed: those of a panel, and those that are held before its end.
 
-        Only steps between those that enough homes have sent are meant, unless nobody has sent any: a single row
-        with a wrong date, at either end, closes nothing.
+        A row with a wrong date, at either end, closes nothing: where the first or the last step that was sent is
+        not one that enough homes have sent, only what lies between those is meant.
         """
-        if set(sent):
-            steps = range(min(found.steps), max(found.steps) + 1) if found.steps else range(0)
+        there = set(sent)
+        if there and not found.steps:
+            return set()
+        if there:
+            start = steps.start if min(there) in found.steps else min(found.steps)
+            steps = range(start, steps.stop if max(there) in found.steps else max(found.steps) + 1)
         steps = range(steps.start, min(steps.stop, self._ahead))
         held = self._store.held_steps(self._record.number)
         return self._open(steps) | {step for step in held if step < steps.stop}
