@@ -18,6 +18,7 @@ from diurnal.promise.mechanisms import Basis, Mechanism
 from diurnal.promise.query import Share, Sum, Weighted
 from diurnal.readings.panel import Panel
 from diurnal.study.audit.facts import Fact
+from diurnal.study.audit.life import trusting
 
 _PARTS = "part"
 ROOMY = 10
@@ -60,7 +61,8 @@ class _Homes:
 
     def curator(self, times: int = ROOMY) -> Curator:
         epsilon = max(self.plan.eps_z, self.plan.eps_w)
-        return Curator.in_memory(Budget(pattern=times * epsilon, strong=times * epsilon, delta=self.plan.delta))
+        budget = Budget(pattern=times * epsilon, strong=times * epsilon, delta=self.plan.delta)
+        return trusting(Curator.in_memory(budget))
 
     def start(self, curator: Curator, plan: Plan, panel: Panel) -> Any:
         return curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
@@ -256,7 +258,8 @@ def _too_few(homes: _Homes) -> Fact:
     later = homes.panel.after(plan.history)
     present = np.zeros(later.present.shape, dtype=bool)
     present[:, : homes.least - 1] = True
-    rows = stream.report(later.following(later.readings, present=present, first_step=later.first_step))
+    few = later.following(later.readings, present=present, first_step=later.first_step)
+    rows = stream.report(few, close=True)
     profile = stream.noisy_profile["all"]
     more = sum(row.numerator != profile[row.step % plan.grid.slots] for row in rows)
     return Fact(

@@ -19,6 +19,7 @@ from diurnal.promise.budget import Budget
 from diurnal.promise.query import Mean
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.panel import Panel
+from diurnal.study.audit.life import trusting
 from diurnal.study.baselines import Ours, Task
 
 NO_NOISE, THEOREM_1, PATTERN, STRONG, GIVEN = (
@@ -134,7 +135,7 @@ def panels_of(task: Task, groups: Groups, which: range) -> tuple[Panel, Panel]:
 def curator_for(plan: Plan, plans: int = 1) -> Curator:
     """A curator with the budget for so many plans."""
     budget = Budget(pattern=plans * plan.eps_z, strong=plans * plan.eps_w, delta=plan.delta or "1e-6")
-    return Curator.in_memory(budget)
+    return trusting(Curator.in_memory(budget))
 
 
 def reported(curator: Curator, plan: Plan, history: Panel, panel: Panel) -> Floats:
