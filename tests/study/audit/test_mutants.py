@@ -470,14 +470,14 @@ def one_reading_less_will_do(monkeypatch):
 
 def closed_steps_open_again(monkeypatch):
     """A step that waits for the others of its cycle takes what is late."""
-    real = taking.Taker._hold
+    real = taking.Taker._merged
 
-    def hold(self, panel, steps, *, close):
+    def merged(self, panel, steps):
         held = self._store.held(self._record.number, panel.steps)
         self._store.hold(self._record.number, {step: records.replace(x, closed=False) for step, x in held.items()})
-        return real(self, panel, steps, close=close)
+        return real(self, panel, steps)
 
-    monkeypatch.setattr(taking.Taker, "_hold", hold)
+    monkeypatch.setattr(taking.Taker, "_merged", merged)
 
 
 def shared_by_two_groups(monkeypatch):
