@@ -128,7 +128,8 @@ def as_version_1(curator):
         for table, column in (("ledger", "nonce"), ("noise", "nonce"), ("noise", "event")):
             store.connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
         store.connection.exec_driver_sql("DROP TABLE contents")
-        store.connection.exec_driver_sql("DELETE FROM facts WHERE name = 'secret'")
+        store.connection.exec_driver_sql("ALTER TABLE held DROP COLUMN seal")
+        store.connection.exec_driver_sql("DELETE FROM facts WHERE name IN ('secret', 'taken')")
         store.connection.exec_driver_sql("UPDATE facts SET value = '1' WHERE name = 'version'")
 
 

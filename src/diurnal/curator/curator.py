@@ -296,7 +296,7 @@ class Curator:
             return list(self._store.events())
 
     def verify(self, head: str | None = None) -> Verification:
-        """Look whether everything is as it was written: events, rows, plans, profiles, noise, calendar, budget.
+        """Look whether everything is as it was written: the database's files, then what the ledger tells of.
 
         Of what waits or only steers, some can be changed unseen: see `diurnal.curator.verification.NOT_LOOKED_AT`.
 

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import hmac
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,7 +18,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from diurnal.errors import StoreError
 
-VERSION = 2
+VERSION = 3
 
 tables = sa.MetaData()
 
@@ -85,8 +85,9 @@ held = sa.Table(
     sa.Column("closed", sa.Boolean, nullable=False),
     sa.Column("readings", sa.LargeBinary, nullable=False),
     sa.Column("present", sa.LargeBinary, nullable=False),
+    sa.Column("seal", sa.Text, nullable=False, server_default=""),
 )
-"""Readings of open steps. Private; erased when they are reported."""
+"""Readings of open steps, each row with a seal over it (`sealed`). Private; erased when they are reported."""
 
 counts = sa.Table(
     "counts",
@@ -126,7 +127,8 @@ taken = sa.Table(
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("digest", sa.Text, primary_key=True),
 )
-"""What was taken, by a keyed digest of its name: a batch's sender and key, a file's name and times."""
+"""What was taken, by a keyed digest of its name: a batch's sender and key, a file's name and times. The fact
+`taken` is a digest of all of these rows (`tally`)."""
 
 contents = sa.Table(
     "contents",
@@ -147,11 +149,54 @@ def create(connection: Any) -> None:
     make_tables(connection)
     connection.execute(facts.insert(), {"name": "version", "value": str(VERSION)})
     _add_secret(connection)
+    _add_tally(connection)
 
 
 def _add_secret(connection: Any) -> None:
     """Give a store the key of its digests: 256 bits that never leave it."""
     connection.execute(facts.insert(), {"name": "secret", "value": f'"{os.urandom(32).hex()}"'})
+
+
+def _add_tally(connection: Any) -> None:
+    """Give a store the digest of what it has taken."""
+    found = connection.execute(sa.select(taken)).all()
+    connection.execute(facts.insert(), {"name": "taken", "value": f'"{tally(found)}"'})
+
+
+def tally(listed: Iterable[tuple[int, str]], before: str = "0") -> str:
+    """A digest of what was taken, whatever its order, so that more can be added to it: 64 hexadecimal digits.
+
+    It finds damage. Whoever can write the store can write it anew.
+
+    Args:
+        listed: The rows: a plan and a digest each.
+        before: The digest of those that are not listed.
+    """
+    found = int(before, 16)
+    for plan, digest in listed:
+        found += int.from_bytes(hashlib.sha256(f"{plan} {digest}".encode()).digest())
+    return f"{found % 2**256:064x}"
+
+
+NONCE = 64
+"""How many hexadecimal digits of a seal are random."""
+
+
+def sealed(nonce: str, plan: int, step: int, closed: bool, readings: bytes, present: bytes) -> str:
+    """What a row of readings must still be: random digits, and a digest over them and all of its values.
+
+    It finds damage, and is erased with the row. Whoever can write the store can write it anew.
+
+    Args:
+        nonce: 64 hexadecimal digits, drawn for this row.
+        plan: The plan's number.
+        step: The step.
+        closed: Whether it takes no more.
+        readings: A reading for each household.
+        present: Where there is one.
+    """
+    head = f"{nonce} {plan} {step} {int(closed)} {len(readings)} ".encode()
+    return nonce + hashlib.sha256(b"".join((head, readings, present))).hexdigest()
 
 
 def make_tables(connection: Any) -> None:
@@ -195,7 +240,7 @@ def known(words: str) -> int:
     Raises:
         StoreError: It is a later one, or none.
     """
-    if not (words.isascii() and words.isdigit() and len(words) < 10 and int(words) > 0):
+    if not (isinstance(words, str) and words.isascii() and words.isdigit() and len(words) < 10 and int(words) > 0):
         raise StoreError("The version of the store cannot be read.", hint="Restore a backup, behind its fence.")
     if int(words) > VERSION:
         raise StoreError(
@@ -236,6 +281,18 @@ def _to_2(connection: Any) -> None:
     _forget_contents_of_1(connection)
     _count_of_1_alike(connection)
     _forget_used_of_1(connection)
+
+
+def _to_3(connection: Any) -> None:
+    """Seal the readings that wait, and say what was taken; from now on damage to either is found."""
+    words = CreateColumn(held.c.seal).compile(dialect=connection.dialect)
+    connection.exec_driver_sql(f"ALTER TABLE held ADD COLUMN {words}")
+    for found in connection.execute(sa.select(held)).all():
+        values = found.plan, found.step, found.closed, bytes(found.readings), bytes(found.present)
+        seal = sealed(os.urandom(32).hex(), *values)
+        which = (held.c.plan == found.plan) & (held.c.step == found.step)
+        connection.execute(held.update().where(which), {"seal": seal})
+    _add_tally(connection)
 
 
 def _add_nonces(connection: Any) -> None:
@@ -288,5 +345,5 @@ def _forget_used_of_1(connection: Any) -> None:
     connection.execute(used.delete())
 
 
-MIGRATIONS: dict[int, Callable[[Any], None]] = {1: _to_2}
+MIGRATIONS: dict[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3}
 """By version, what makes the next one of it."""
