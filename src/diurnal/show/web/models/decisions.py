@@ -148,6 +148,11 @@ class StartQuestion(BaseModel):
     acknowledge: str | None = Field(None, max_length=128, description="The digest of the verdict that was read.")
     skip: int = Field(0, ge=0, le=100_000, description="How many cycles of the panel come before the history.")
     confirm: str | None = Field(None, max_length=200, description="What /v1/custodian/explain says is to be typed.")
+    accept_worse: bool = Field(
+        False,
+        strict=True,
+        description="Start it although it is predicted to be worse than publishing nothing at all (`worse`).",
+    )
 
 
 class Meaning(BaseModel):
@@ -159,6 +164,7 @@ class Meaning(BaseModel):
             "certificate_number": NUMBER,
             "sentences": ["It would spend 1 of 2 for the pattern, and 1 of 2 for one cycle."],
             "confirm": "spend 1 for ever and 1 a cycle on 3a1b3149",
+            "worse": None,
         }
     )
 
@@ -166,6 +172,10 @@ class Meaning(BaseModel):
     certificate_number: str = Field(description=SIGNED)
     sentences: list[str] = Field(description="In plain sentences.")
     confirm: str = Field(description="What must be typed to start it.")
+    worse: str | None = Field(
+        description="Why it is predicted to be worse than publishing nothing at all; null if it is not. Starting "
+        "it is refused then unless `accept_worse` is sent."
+    )
 
 
 class Started(BaseModel):
