@@ -32,6 +32,7 @@ from diurnal.show.web.descriptors import fitted
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import opened
 from diurnal.show.web.settings import Settings
+from diurnal.show.web.tls import check_tls
 from diurnal.show.web.workers import supervise
 
 GRACE = 30
@@ -66,13 +67,15 @@ class Door:
     """How many processes answer."""
 
     def check(self, store: str) -> None:
-        """Refuse to be reached from elsewhere in clear text, and several writers to one file.
+        """Refuse to be reached from elsewhere in clear text, a certificate that is none, and several writers.
 
         Raises:
             InputError: One of these.
         """
         if (self.certificate is None) != (self.key is None):
             raise InputError("Expected --tls-cert and --tls-key together.", hint="Or neither.")
+        if self.certificate is not None and self.key is not None:
+            check_tls(self.certificate, self.key)
         if not is_own(self.host) and self.certificate is None and self.proxy is None:
             raise InputError(
                 f"{self.host} can be reached from elsewhere, and tokens would go there in clear text.",
