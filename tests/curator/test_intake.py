@@ -174,7 +174,7 @@ def test_a_successor_explains_itself(opens):
     panel = support.town()
     curator = opens(budget=dn.Budget(pattern="3", strong="1"))
     first = support.plan_for(panel)
-    assert "first plan" in curator.explain(first, panel.first(4))[0]
+    assert "first plan" in " ".join(curator.explain(first, panel.first(4)))
     stream = curator.start(first, history=panel.first(4), acknowledge="untested", accept_worse=True)
     stream.report(panel.between(16, 20))
     assert "the same stream" in curator.explain(first, panel.first(4))[0]

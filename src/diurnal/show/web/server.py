@@ -67,15 +67,13 @@ class Door:
     """How many processes answer."""
 
     def check(self, store: str) -> None:
-        """Refuse to be reached from elsewhere in clear text, a certificate that is none, and several writers.
+        """Refuse to be reached from elsewhere in clear text, and several writers to one file.
 
         Raises:
             InputError: One of these.
         """
         if (self.certificate is None) != (self.key is None):
             raise InputError("Expected --tls-cert and --tls-key together.", hint="Or neither.")
-        if self.certificate is not None and self.key is not None:
-            check_tls(self.certificate, self.key)
         if not is_own(self.host) and self.certificate is None and self.proxy is None:
             raise InputError(
                 f"{self.host} can be reached from elsewhere, and tokens would go there in clear text.",
@@ -258,10 +256,13 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
         log_level: From which level on lines are logged.
 
     Raises:
-        InputError: The port is taken, the door is refused, or there are too few open files.
+        InputError: The port is taken, the door is refused, certificate or key cannot be used, or there are too few
+            open files.
         StoreError: There is no store.
     """
     door.check(settings.store)
+    if door.certificate is not None and door.key is not None:
+        check_tls(door.certificate, door.key)
     settings = _fitted(settings, log_level)
     if door.workers == 1:
         # Made before the port is taken: what is wrong with store or tokens is said first.
