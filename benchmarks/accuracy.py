@@ -141,7 +141,11 @@ def strong(plan: dn.Plan, homes: Homes, draws: int = DRAWS) -> Found:
 def _started(plan: dn.Plan, homes: Homes, *, by_home: bool = False) -> tuple[Floats, Floats]:
     """The noisy mean profile of a stream that was started, and the true one (or each home's)."""
     budget = dn.Budget(pattern=plan.epsilon, strong=plan.eps_w, delta="1e-6")
-    record = dn.Curator.in_memory(budget).start(plan, history=homes.history, acknowledge="untested")._record()
+    record = (
+        dn.Curator.in_memory(budget)
+        .start(plan, history=homes.history, acknowledge="untested", accept_worse=True)
+        ._record()
+    )
     noisy = np.array([float(value) for value in record.groups[0].noisy_profile]) / len(record.atoms.order)
     known = np.where(record.known, record.profile, 0)
     if not by_home:

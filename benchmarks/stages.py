@@ -150,7 +150,12 @@ def start(town: Town) -> None:
     town.store.parent.mkdir()
     panel = dn.open_panel(town.panel)
     curator = dn.Curator.open(town.store)
-    curator.start(_plan(town, panel), history=panel.first(town.history), acknowledge=town.digest.read_text())
+    curator.start(
+        _plan(town, panel),
+        history=panel.first(town.history),
+        acknowledge=town.digest.read_text(),
+        accept_worse=True,
+    )
 
 
 def _plan(town: Town, panel: dn.Panel) -> dn.Plan:

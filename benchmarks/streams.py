@@ -20,4 +20,4 @@ def started(curator: dn.Curator, panel: dn.Panel, level: Any, **more: Any) -> dn
         cycle_mechanism="cube",
         **more,
     )
-    return curator.start(plan, history=panel.first(1), acknowledge="untested")
+    return curator.start(plan, history=panel.first(1), acknowledge="untested", accept_worse=True)

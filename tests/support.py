@@ -72,7 +72,9 @@ def plan_for(panel: Panel, **more) -> Plan:
 
 def start(panel: Panel, plan: Plan, *, budget: Budget = ROOMY):
     """Start a plan on the first cycles of a panel, in a store of its own."""
-    return Curator.in_memory(budget).start(plan, history=panel.first(plan.history), acknowledge="untested")
+    return Curator.in_memory(budget).start(
+        plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True
+    )
 
 
 def numerators(rows) -> list:

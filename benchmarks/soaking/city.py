@@ -85,7 +85,7 @@ def found(folder: Path, store: str) -> City:
     )
     curator = dn.Curator.open(store, dn.Budget(pattern="9", strong="9"), profiles=folder / "profiles")
     dn.save_panel(steps(0, FIRST), folder / "homes.parquet")
-    stream = curator.start(plan, history=steps(0, FIRST), acknowledge="untested")
+    stream = curator.start(plan, history=steps(0, FIRST), acknowledge="untested", accept_worse=True)
     stream.report(steps(FIRST, REPORTED))
     made = {role: tokens.make(folder / "tokens.json", name=role, role=role) for role in ROLES}
     return City(folder=folder, store=store, stream=stream.plan.hash, tokens=made)

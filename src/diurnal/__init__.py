@@ -26,6 +26,7 @@ Examples:
     >>> from diurnal.study.town import Town
     >>> panel = Town(homes=40, days=20).panel()
     >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 8000), history=10, grid=panel.grid)
+    >>> plan = dn.informed(plan, panel, level=400)  # bounds from a public mean; with the domain's it is refused
     >>> verdict = dn.check(panel)
     >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge=verdict.digest)
     >>> len(stream.report(panel.after(10)))

@@ -15,6 +15,7 @@
     │   ├── OverlapError               plans that may not speak about the same steps
     │   ├── PopulationError            another grid, period or domain than the store's
     │   ├── AcknowledgeError           nobody has said to have read the verdict on these readings
+    │   ├── WorseError                 reports would be worse than publishing nothing at all
     │   ├── PrivateError               what was computed on private data was about to be made public
     │   ├── StoreError                 a store that cannot be reached, written, or believed
     │   │   ├── NoStoreError           there is none
@@ -134,6 +135,10 @@ class PopulationError(RefusedError):
 
 class AcknowledgeError(RefusedError):
     """Nobody has said to have read the verdict on these readings (`dn.check`)."""
+
+
+class WorseError(RefusedError):
+    """Reports are predicted, from public numbers alone, to be worse than publishing nothing at all."""
 
 
 class PrivateError(RefusedError):

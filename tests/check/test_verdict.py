@@ -147,7 +147,7 @@ def test_start_wants_the_verdict_acknowledged():
             with pytest.raises(AcknowledgeError, match="Hint:"):
                 curator.start(plan, history=panel.first(6), acknowledge=wrong)
         assert curator.streams() == []
-        stream = curator.start(plan, history=panel.first(6), acknowledge=digest)
+        stream = curator.start(plan, history=panel.first(6), acknowledge=digest, accept_worse=True)
         # What was found is of the readings: it stays nowhere.
         assert stream.acknowledged == half
         assert [event.content["acknowledged"] for event in curator.ledger() if event.kind == "started"] == [half]
@@ -158,7 +158,7 @@ def test_a_plan_that_assumes_nothing_needs_no_verdict():
     """At level cycle nothing is assumed of the readings, and nothing has to be acknowledged."""
     panel = Town(homes=20, days=4).panel()
     plan = dn.Plan(query=dn.Share(above=500), epsilon="1", domain=(0, 9000), grid=panel.grid, level="cycle")
-    assert dn.Curator.in_memory().start(plan, history=panel.first(0)).report(panel.first(1))
+    assert dn.Curator.in_memory().start(plan, history=panel.first(0), accept_worse=True).report(panel.first(1))
 
 
 def test_a_verdict_shows_nothing_by_accident(season):

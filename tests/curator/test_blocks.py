@@ -223,7 +223,7 @@ def ball_of(events):
         patch.setattr(Blocks, "to_slots", lambda self, sums: [v for v in sums for _ in range(LENGTH)])
         fields = {**PLAN, "variation_bound": dn.Ellipsoid(radius=120)}
         plan = support.plan_for(panel, **fields)
-        stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+        stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
         stream.report(panel.between(32, 34))
         events(curator, stream, panel)
         stream.report(panel.between(34, 40))
@@ -303,7 +303,7 @@ def test_in_any_course_of_events_a_household_stays_in_its_ball(silence, events, 
     plan, told = support.plan_for(panel, **fields), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Blocks, "to_slots", lambda self, sums: [v for v in sums for _ in range(LENGTH)])
-        stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+        stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
         for kind, step, more in [*events, ("report", 32, 24)]:
             part = panel.between(step, min(step + more, 56)) if kind in ("report", "half") else None
             try:
@@ -354,13 +354,15 @@ def test_a_stream_stopped_within_a_block_ends_with_its_cycle(silence):
     panel = town()
     curator = dn.Curator.in_memory(support.ROOMY)
     plan = support.plan_for(panel, **PLAN)
-    stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     stream.report(panel.between(32, 35))
     assert stream.stop() == 40
     stream.report(panel)
     assert support.numerators(stream.rows()) == expected(panel, 4)
     assert kept(stream) == ([], [])
-    after = curator.start(plan.with_(epsilon="1/2"), history=panel.first(4), acknowledge="untested")
+    after = curator.start(
+        plan.with_(epsilon="1/2"), history=panel.first(4), acknowledge="untested", accept_worse=True
+    )
     after.report(panel)
     assert steps(after.rows()) == list(range(40, 64))
 
@@ -385,7 +387,9 @@ def test_a_block_goes_on_in_another_process(lasting, monkeypatch):
     monkeypatch.setattr(noise, "cube", lambda ranges, rate: [0] * len(ranges))
     monkeypatch.setattr(noise, "l2_norm", lambda size, rate: [20, 40, 60, 80])
     plan = support.plan_for(panel, **PLAN)
-    stream = lasting(budget=support.ROOMY).start(plan, history=panel.first(4), acknowledge="untested")
+    stream = lasting(budget=support.ROOMY).start(
+        plan, history=panel.first(4), acknowledge="untested", accept_worse=True
+    )
     stream.report(panel.between(32, 35))
     monkeypatch.setattr(noise, "l2_norm", lambda size, rate: pytest.fail("noise was drawn again"))
     again = lasting().streams()[0]
@@ -399,7 +403,9 @@ def test_noise_of_blocks_that_is_missing_is_found():
     """A store in which the noise of a published block is gone, so that it would be drawn again, is not sound."""
     panel = town()
     curator = dn.Curator.in_memory(support.ROOMY)
-    stream = curator.start(support.plan_for(panel, **PLAN), history=panel.first(4), acknowledge="untested")
+    stream = curator.start(
+        support.plan_for(panel, **PLAN), history=panel.first(4), acknowledge="untested", accept_worse=True
+    )
     stream.report(panel.between(32, 35))
     assert curator.verify().sound
     with curator._store.transaction():

@@ -67,8 +67,10 @@ def test_started_again_it_is_the_same_stream(name):
     panel = support.town()
     one = support.plan_for(panel, **LEVELS[name])
     curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
-    first = curator.start(one, history=panel.first(one.history), acknowledge="untested").report(panel)
-    again = curator.start(one, history=panel.first(one.history), acknowledge="untested")
+    first = curator.start(one, history=panel.first(one.history), acknowledge="untested", accept_worse=True).report(
+        panel
+    )
+    again = curator.start(one, history=panel.first(one.history), acknowledge="untested", accept_worse=True)
     assert again.report(panel) == first
     assert len(curator.streams()) == 1
 
@@ -178,7 +180,7 @@ def test_calendar_steps_are_never_reported():
     panel = support.town()
     history = dn.Panel.from_array(panel.readings, grid=panel.grid, calendar=[2, 30])
     stream = dn.Curator.in_memory(support.ROOMY).start(
-        support.plan_for(panel), history=history.first(4), acknowledge="untested"
+        support.plan_for(panel), history=history.first(4), acknowledge="untested", accept_worse=True
     )
     later = dn.Panel.from_array(panel.readings, grid=panel.grid, calendar=[41])
     steps = {row.step for row in stream.report(later)}
@@ -354,7 +356,9 @@ def test_many_threads_see_one_stream():
     seen = []
 
     def work():
-        seen.append(curator.start(one, history=panel.first(4), acknowledge="untested").report(panel))
+        seen.append(
+            curator.start(one, history=panel.first(4), acknowledge="untested", accept_worse=True).report(panel)
+        )
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -388,7 +392,7 @@ def test_a_plan_that_does_not_fit_starts_nothing(kind, break_it, monkeypatch):
     panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
     curator = dn.Curator.in_memory(support.ROOMY)
     with pytest.raises(kind, match="Hint:"):
-        curator.start(*break_it(panel, support.plan_for(panel)), acknowledge="untested")
+        curator.start(*break_it(panel, support.plan_for(panel)), acknowledge="untested", accept_worse=True)
     assert curator.streams() == []
 
 
@@ -419,9 +423,11 @@ def test_auto_is_chosen_at_the_start():
     panel = support.town()
     one = support.plan_for(panel, mechanism="auto")
     curator = dn.Curator.in_memory(dn.Budget())
-    stream = curator.start(one, history=panel.first(4), acknowledge="untested")
+    stream = curator.start(one, history=panel.first(4), acknowledge="untested", accept_worse=True)
     assert stream.plan.mechanism == "cube"
-    assert curator.start(one, history=panel.first(4), acknowledge="untested").report(panel) == stream.report(panel)
+    assert curator.start(one, history=panel.first(4), acknowledge="untested", accept_worse=True).report(
+        panel
+    ) == stream.report(panel)
     assert "epsilon = 1" in str(stream.guarantee)
 
 
@@ -442,10 +448,12 @@ def test_a_stream_from_before_the_planner_gave_a_bound_is_found_again(monkeypatc
     curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
     with monkeypatch.context() as before:
         before.setattr(planner, "bounded", lambda plan: plan)
-        old = curator.start(plan, history=panel.first(4), acknowledge="untested")
+        old = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     assert old.plan.variation_bound is None
     asked = (plan, old.plan, dn.choose(plan, panel), dn.Plan.from_json(dn.choose(plan, panel).to_json()))
-    for again in (curator.start(each, history=panel.first(4), acknowledge="untested") for each in asked):
+    for again in (
+        curator.start(each, history=panel.first(4), acknowledge="untested", accept_worse=True) for each in asked
+    ):
         assert again.plan == old.plan
     assert "pure epsilon counts 2 times then" in str(again.guarantee)
 

@@ -86,7 +86,9 @@ def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
     found = []
     for panel in homes:
         curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
-        stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+        stream = curator.start(
+            wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
+        )
         later = [*stream.report(panel.between(12, 19)), *stream.report(panel.between(16, 36))]
         assert [each.to_json() for each in stream.rows()] == sorted(
             {json.dumps(each.to_json()): each.to_json() for each in later}.values(),
@@ -103,7 +105,9 @@ def started(panel, **more):
     """A plan on a panel, in a store of its own."""
     wanted = plan(panel, **more)
     curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
-    return curator, curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+    return curator, curator.start(
+        wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
+    )
 
 
 def folder_of(stream):
@@ -200,7 +204,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
     """
     _, far = homes
     curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
-    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested")
+    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     curator.backup(tmp_path / "copy.db")
     copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.status().head)
     copy.erase("h07")
@@ -215,7 +219,7 @@ def test_profiles_stay_in_the_lake(homes, tmp_path):
     """Beside its database the store keeps names and groups, and no profile: these the lake has, for its owner."""
     _, far = homes
     curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
-    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested")
+    stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     (kept,) = (tmp_path / "city.db-profiles").glob("*.parquet")
     assert pq.read_schema(kept).names == ["household", "group", "weight"]
     folder = folder_of(stream)
@@ -248,7 +252,7 @@ def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(h
     """
     panel = homes[1]
     curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9")), plan(panel)
-    stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested")
+    stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True)
     mine = folder_of(stream)
     left, others = mine.with_name(f"{mine.name[:-8]}deadbeef"), mine.with_name(f"00000000-{mine.name[9:]}")
     for each in (left, others):
@@ -302,7 +306,12 @@ def test_a_plan_in_the_lake_has_its_homes_to_itself(homes):
     curator, stream = started(far, level="pattern")
     for panel, more in ((near, {"query": dn.Sum()}), (far, {"query": dn.Sum()})):
         with pytest.raises(OverlapError):
-            curator.start(plan(near, level="pattern", **more), history=panel.first(3), acknowledge="untested")
+            curator.start(
+                plan(near, level="pattern", **more),
+                history=panel.first(3),
+                acknowledge="untested",
+                accept_worse=True,
+            )
     with pytest.raises(ReadingsError, match="lake"):
         stream.report(near.between(12, 16))
     with pytest.raises(PlanError, match="weights"):
@@ -318,7 +327,7 @@ def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes)
     wanted, history = plan(far, domain=(-300, 2000)), far.first(3)
     for ask in (curator.explain, curator.start):
         with pytest.raises(ReadingsError, match="outside the plan's domain") as caught:
-            ask(wanted, history, acknowledge="untested")
+            ask(wanted, history, acknowledge="untested", accept_worse=True)
         assert "domain=plan.domain" in caught.value.hint
     assert curator.streams() == []
 
@@ -330,7 +339,7 @@ def test_batches_from_elsewhere_pass_a_plan_in_the_lake_by(homes, silence):
     here, sent = near.columns(np.arange(4)), batch.Sent(sender="head-end", key="a", content="1" * 64)
     with pytest.raises(StreamError, match="No stream"):
         batch.take(curator, sent, here.between(12, 16))
-    other = curator.start(plan(near, groups=None), history=here.first(3), acknowledge="untested")
+    other = curator.start(plan(near, groups=None), history=here.first(3), acknowledge="untested", accept_worse=True)
     (fate,) = batch.take(curator, sent, near.between(12, 16))
     assert fate.stream == other.plan.hash
     assert batch.known(curator, sent)[0].again
@@ -354,7 +363,9 @@ def test_a_plan_that_is_not_started_leaves_nothing_in_the_lake(homes, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(starting, "with_forms", lambda record: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            curator.start(plan(far, epsilon="2"), history=far.between(12, 24), acknowledge="untested")
+            curator.start(
+                plan(far, epsilon="2"), history=far.between(12, 24), acknowledge="untested", accept_worse=True
+            )
     assert set(folder.parent.iterdir()) == before - {dead}
     assert curator.verify().sound
 

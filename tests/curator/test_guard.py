@@ -26,7 +26,7 @@ def curator(budget=support.ROOMY):
 
 def begin(city, panel, **more):
     one = support.plan_for(panel, **{"minimum_group": 5, **more})
-    return city.start(one, history=panel.first(one.history), acknowledge="untested")
+    return city.start(one, history=panel.first(one.history), acknowledge="untested", accept_worse=True)
 
 
 def test_one_weight_that_would_decode_a_home_is_refused():
@@ -99,9 +99,13 @@ def test_a_successor_after_the_last_step_may_leave_a_household_out():
     first.report(panel.between(0, 32))
     successor = support.plan_for(panel, minimum_group=5)
     with pytest.raises(DifferencingError):
-        city.start(successor, history=panel.without(["7"]).between(16, 32), acknowledge="untested")
+        city.start(
+            successor, history=panel.without(["7"]).between(16, 32), acknowledge="untested", accept_worse=True
+        )
     assert first.stop() == 32
-    stream = city.start(successor, history=panel.without(["7"]).between(16, 32), acknowledge="untested")
+    stream = city.start(
+        successor, history=panel.without(["7"]).between(16, 32), acknowledge="untested", accept_worse=True
+    )
     assert min(row.step for row in stream.report(panel.without(["7"]))) == 32
 
 
@@ -124,8 +128,8 @@ def test_a_pattern_plan_s_history_counts_as_spoken_about():
     assert strong.stop() == 32
     pattern = support.plan_for(panel, minimum_group=5)
     with pytest.raises(OverlapError):
-        city.start(pattern, history=panel.between(28, 44), acknowledge="untested")
-    city.start(pattern, history=panel.between(32, 48), acknowledge="untested")
+        city.start(pattern, history=panel.between(28, 44), acknowledge="untested", accept_worse=True)
+    city.start(pattern, history=panel.between(32, 48), acknowledge="untested", accept_worse=True)
 
 
 def test_disjoint_rosters_do_not_silence_each_other(silence):
@@ -330,10 +334,10 @@ def test_no_strong_plan_learns_from_cycles_that_another_reports():
     assert first.stop() == 32
     one = support.plan_for(panel, **{"minimum_group": 5, **STRONG})
     with pytest.raises(OverlapError, match="makes profiles from cycles"):
-        city.start(one, history=panel.between(16, 32), acknowledge="untested")
-    city.start(one.with_(horizon=9), history=panel.between(0, 16), acknowledge="untested")
+        city.start(one, history=panel.between(16, 32), acknowledge="untested", accept_worse=True)
+    city.start(one.with_(horizon=9), history=panel.between(0, 16), acknowledge="untested", accept_worse=True)
     late = curator()
-    late.start(one, history=panel.between(16, 32), acknowledge="untested")
+    late.start(one, history=panel.between(16, 32), acknowledge="untested", accept_worse=True)
     with pytest.raises(OverlapError, match="makes profiles from cycles"):
         begin(late, panel, **STRONG)
 
@@ -365,9 +369,9 @@ def test_plans_with_other_profiles_never_report_the_same_steps():
     assert first.stop() == 32
     less = panel.without(["7"])
     one = support.plan_for(panel, minimum_group=5, history=1)
-    city.start(one, history=less.between(16, 20), acknowledge="untested")
+    city.start(one, history=less.between(16, 20), acknowledge="untested", accept_worse=True)
     with pytest.raises(OverlapError, match="other profiles"):
-        city.start(one, history=less.between(24, 28), acknowledge="untested")
+        city.start(one, history=less.between(24, 28), acknowledge="untested", accept_worse=True)
 
 
 def test_a_correction_in_the_history_is_no_new_profile():
@@ -513,9 +517,9 @@ def test_a_new_meter_keeps_its_household_and_its_budget(tmp_path):
     assert sorted(again.households) == sorted(town.households)
     city = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
     plan = dn.Plan(epsilon="1", domain=(0, 50000), history=6, grid=town.grid, level="pattern", mechanism="cube")
-    city.start(plan, history=town.first(6), acknowledge="untested").stop()
+    city.start(plan, history=town.first(6), acknowledge="untested", accept_worse=True).stop()
     with pytest.raises(BudgetError, match="0 is left"):
-        city.start(plan.with_(query=dn.Sum()), history=again.first(6), acknowledge="untested")
+        city.start(plan.with_(query=dn.Sum()), history=again.first(6), acknowledge="untested", accept_worse=True)
 
 
 @pytest.mark.parametrize("level", ["pattern", "strong", "basis"])
@@ -525,13 +529,13 @@ def test_a_successor_begins_where_the_stopped_plan_ended(level):
     kinds = {"pattern": {"mechanism": "cube"}, "strong": support.SLOTWISE, "basis": support.BASIS}
     curator = dn.Curator.in_memory(support.ROOMY)
     plan = support.plan_for(panel, **kinds[level])
-    first = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    first = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     first.report(panel.between(16, 40))
     end = first.stop()
     assert end == 40
     successor = plan.with_(query=dn.Sum())
     assert f"It reports from step {end} on" in curator.explain(successor, panel.first(4))[-1]
-    second = curator.start(successor, history=panel.first(4), acknowledge="untested")
+    second = curator.start(successor, history=panel.first(4), acknowledge="untested", accept_worse=True)
     assert [row.step for row in second.report(panel)] == list(range(end, 80))
 
 

@@ -57,7 +57,7 @@ where, profiles, level = sys.argv[1:]
 panel = kills.town()
 curator = dn.Curator.open(where, kills.BUDGET, profiles=profiles)
 plan = support.plan_for(panel, **kills.LEVELS[level])
-stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
 rows = []
 for step in range(16, 64, 3):
     rows += [[row.step, str(row.exact)] for row in stream.report(panel.between(step, step + 3))]
@@ -98,7 +98,7 @@ import diurnal as dn, kills, support
 panel = kills.town()
 curator = dn.Curator.open({str(tmp_path / "city.db")!r})
 plan = support.plan_for(panel, **kills.LEVELS["strong"])
-stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
 for step in range(16, 20):
     os.write(2, b"ASKED")
     stream.report(panel.between(step, step + 1))
@@ -141,9 +141,8 @@ BEGUN = """
     from diurnal.errors import StoreError
     panel = kills.town()
     curator = dn.Curator.open(folder + "/city.db")
-    stream = curator.start(
-        support.plan_for(panel, **kills.LEVELS["strong"]), history=panel.first(4), acknowledge="untested"
-    )
+    plan = support.plan_for(panel, **kills.LEVELS["strong"])
+    stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     rows = stream.report(panel.between(16, 20))
 """
 
@@ -215,7 +214,9 @@ def test_a_locked_store_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "PATIENCE", 0.2)
     panel = kills.town()
     curator = dn.Curator.open(tmp_path / "city.db")
-    stream = curator.start(support.plan_for(panel), history=panel.first(4), acknowledge="untested")
+    stream = curator.start(
+        support.plan_for(panel), history=panel.first(4), acknowledge="untested", accept_worse=True
+    )
     other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="locked"):
@@ -239,7 +240,9 @@ def test_postgresql_may_be_restarted_in_the_middle(tmp_path_factory):
         url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
         panel = kills.town()
         curator = dn.Curator.open(url, profiles=folder / "profiles")
-        stream = curator.start(support.plan_for(panel), history=panel.first(4), acknowledge="untested")
+        stream = curator.start(
+            support.plan_for(panel), history=panel.first(4), acknowledge="untested", accept_worse=True
+        )
         rows = stream.report(panel.between(16, 20))
         server.stop()
         with pytest.raises(StoreError, match="reached"):

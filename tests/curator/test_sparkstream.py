@@ -81,9 +81,9 @@ def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silen
     homes = panel()
     land(tmp_path / "landing", homes.after(2))
     far = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1", strong="1"))
-    far.start(plan(), history=homes.first(2), acknowledge="untested")
+    far.start(plan(), history=homes.first(2), acknowledge="untested", accept_worse=True)
     near = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
-    stream = near.start(plan(), history=homes.first(2), acknowledge="untested")
+    stream = near.start(plan(), history=homes.first(2), acknowledge="untested", accept_worse=True)
     for table in files(tmp_path / "landing"):
         stream.report(dn.panel(dn.read(table, minutes=360), like=GRID, domain=(0, 3000)))
 
@@ -133,7 +133,7 @@ def test_homes_in_the_lake_wait_for_their_grace(tmp_path, spark, silence):
     )
     streams = [
         dn.Curator.in_memory(dn.Budget(pattern="1", strong="1")).start(
-            plan(), history=each.first(2), acknowledge="untested"
+            plan(), history=each.first(2), acknowledge="untested", accept_worse=True
         )
         for each in (homes, far_homes)
     ]
@@ -174,7 +174,7 @@ def test_homes_in_the_lake_wait_for_their_grace(tmp_path, spark, silence):
 def test_what_cannot_be_taken_ends_the_query_with_a_sentence(tmp_path, spark):
     """A batch that cannot be read is refused as any other is, with no trace of Spark's and no reading in it."""
     homes = panel()
-    stream = dn.Curator.in_memory().start(plan(), history=homes.first(2), acknowledge="untested")
+    stream = dn.Curator.in_memory().start(plan(), history=homes.first(2), acknowledge="untested", accept_worse=True)
     rows = {"household": ["0"], "time": pa.array([np.datetime64("2022-07-05T00:07", "us")]), "wh": [987_654_321]}
     (tmp_path / "landing").mkdir()
     pq.write_table(pa.table(rows), tmp_path / "landing" / "a.parquet")

@@ -30,7 +30,7 @@ LEVELS = {
 
 def start(curator, panel, **fields):
     plan = support.plan_for(panel, **fields)
-    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
+    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -277,7 +277,10 @@ def test_a_backup_goes_on_behind_its_fence(lasting, tmp_path):
     again.stop()
     with pytest.raises(BudgetError, match=r"0\.5 is left"):
         restored.start(
-            support.plan_for(panel, query=dn.Sum()), history=panel.between(48, 64), acknowledge="untested"
+            support.plan_for(panel, query=dn.Sum()),
+            history=panel.between(48, 64),
+            acknowledge="untested",
+            accept_worse=True,
         )
     assert restored.verify().sound
     assert dn.Curator.open(tmp_path / "backup.db").verify().sound
@@ -473,7 +476,7 @@ def test_a_restored_store_does_not_learn_from_what_others_may_have_reported(last
     with pytest.raises(OverlapError, match="restored"):
         start(restored, panel)
     plan = support.plan_for(panel)
-    restored.start(plan, history=panel.between(32, 48), acknowledge="untested")
+    restored.start(plan, history=panel.between(32, 48), acknowledge="untested", accept_worse=True)
 
 
 def test_a_cycles_noise_is_never_drawn_twice(opens, monkeypatch):
@@ -779,7 +782,9 @@ def test_behind_a_fence_nothing_is_forgotten_by_stopping(lasting, tmp_path):
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
     assert restored.streams()[0].stop() == 32
     with pytest.raises(OverlapError, match="Hint:"):
-        restored.start(support.plan_for(panel), history=panel.between(20, 36), acknowledge="untested")
+        restored.start(
+            support.plan_for(panel), history=panel.between(20, 36), acknowledge="untested", accept_worse=True
+        )
 
 
 def test_levels_that_a_backup_does_not_know_are_not_mixed(lasting, tmp_path):
@@ -794,7 +799,7 @@ def test_levels_that_a_backup_does_not_know_are_not_mixed(lasting, tmp_path):
         plan = support.plan_for(panel, **wanted)
         history = panel.between(20, 20 + 4 * plan.history)
         with pytest.raises(OverlapError, match="restored"):
-            restored.start(plan, history=history, acknowledge="untested")
+            restored.start(plan, history=history, acknowledge="untested", accept_worse=True)
 
 
 def test_what_a_restored_store_spends_itself_is_no_part_of_what_is_missing(lasting, tmp_path):
@@ -808,7 +813,7 @@ def test_what_a_restored_store_spends_itself_is_no_part_of_what_is_missing(lasti
     start(curator, panel, query=dn.Sum(), epsilon="2").stop()
     restored = dn.Curator.open(tmp_path / "backup.db", fence=first)
     later = panel.between(100, 116)
-    restored.start(support.plan_for(panel, epsilon="2"), history=later, acknowledge="untested")
+    restored.start(support.plan_for(panel, epsilon="2"), history=later, acknowledge="untested", accept_worse=True)
     assert restored.status().pattern[0] == 4
     again = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
     # One and two of its own, and at least three that are missing; told in two heads, the first counts twice.

@@ -43,15 +43,26 @@ def test_split_budgets_are_predicted_by_their_formulas():
 
 
 def test_nothing_at_all_stands_beside_every_plan():
-    """With a reference its error is hypot(spread, mismatch); without one at most half of the domain."""
+    """With a reference its error is hypot(spread, mismatch); without one a twentieth of the domain, a guess at the
+    mean reading; of shares the spread of a part of equally likely parts.
+    """
     known = dn.predict(plan(reference=REFERENCE), SHAPE)
     assert known.without_data.errors.step == pytest.approx(
         math.hypot(float(REFERENCE.spread), float(REFERENCE.mismatch))
     )
     assert known.unspent.errors.step == pytest.approx(float(REFERENCE.mismatch))
     blind = dn.predict(plan(), SHAPE)
-    assert blind.without_data.errors.step == 4000
-    assert "at most" in blind.without_data.note
+    assert blind.without_data.errors.step == blind.unspent.errors.step == 400
+    assert "guessed at a twentieth of the domain" in blind.without_data.note
+    counting = {"level": "cycle", "epsilon": "1", "domain": (0, 8000)}
+    share, histogram = (
+        dn.predict(dn.Plan(query=query, **counting), SHAPE).without_data
+        for query in (dn.Share(above=500), dn.Histogram((100, 500, 1000)))
+    )
+    parts = np.random.default_rng(1).dirichlet([1] * 4, size=20_000)
+    assert share.errors.step == pytest.approx(math.sqrt(1 / 12))
+    times = SHAPE.group_sizes[0] / dn.Histogram((100, 500, 1000)).denominator(SHAPE.group_sizes[0])
+    assert histogram.errors.step == pytest.approx(times * parts[:, 0].std(), rel=0.03)
     for words in (str(known), str(blind)):
         assert "nothing at all" in words
         assert "eps_z = 0" in words

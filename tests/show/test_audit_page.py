@@ -266,7 +266,9 @@ def made(tmp_path_factory):
     curator = dn.Curator.open(folder / "city.db", support.ROOMY)
     for epsilon in ("0.2", "0.1"):
         plan = dn.Plan(**{**KINDS["strong"], "grid": panel.grid, "epsilon": epsilon})
-        curator.start(plan, history=panel.first(4), acknowledge="untested").report(panel.between(12, 24))
+        curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True).report(
+            panel.between(12, 24)
+        )
     return folder
 
 

@@ -37,7 +37,7 @@ def test_a_successor_is_started_without_who_was_erased(town, tmp_path):
     dn.save_panel(town, panel)
     asked = ("--epsilon", "0.4", "--domain", 0, 8000, "--history", 10, "--mean-reading", 400)
     assert run("plan", panel, *asked, "--out", plan).exit_code == 0
-    begin = ("start", plan, "--history", panel, "--store", store, "--acknowledge")
+    begin = ("start", plan, "--history", panel, "--store", store, "--accept-worse", "--acknowledge")
     assert run(*begin, "untested").exit_code == 0
     assert run("stop", "--store", store).exit_code == 0
     assert run("erase", HOME, "--store", store).exit_code == 0

@@ -71,7 +71,8 @@ def started(level, *, calendar_budget="1000"):
     plan = dn.Plan(**fields)
     curator = dn.Curator.in_memory(dn.Budget(pattern=calendar_budget, strong=calendar_budget))
     history = panel.first(plan.history)
-    stream = curator.start(plan, history=history, acknowledge=dn.check(panel).digest if plan.history else None)
+    read = dn.check(panel).digest if plan.history else None
+    stream = curator.start(plan, history=history, acknowledge=read, accept_worse=True)
     for cycle in range(HISTORY, CYCLES - 1):
         stream.report(panel.between(4 * cycle, 4 * cycle + 4))
     stream.report(panel.between(4 * CYCLES - 4, 4 * CYCLES - 2))
@@ -253,7 +254,7 @@ def test_what_other_plans_cost_the_same_households_is_said():
     words = "Other plans report on these households too: together they cost"
     assert words not in public_page(curator, stream)
     plan = dataclasses.replace(stream.plan, query=dn.Mean(), epsilon=Fraction(1, 2))
-    curator.start(plan, history=panel.first(HISTORY), acknowledge=dn.check(panel).digest)
+    curator.start(plan, history=panel.first(HISTORY), acknowledge=dn.check(panel).digest, accept_worse=True)
     assert f"{words} 1.5 for a shift of the usual day." in public_page(curator, stream)
 
 
@@ -272,7 +273,7 @@ def test_names_are_never_taken_for_markup():
     panel = support.town(n=40, groups={"area": [HOSTILE, 'a "quote" & \u2028'] * 20})
     curator = dn.Curator.in_memory(support.ROOMY)
     plan = support.plan_for(panel, groups="area")
-    stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     stream.report(panel.after(4))
     for page in (public_page(curator, stream), custodian_page(curator, stream, truth=panel)):
         assert "<script>alert" not in page
@@ -416,7 +417,7 @@ def test_a_page_without_reports_says_so():
     panel = secret_panel()
     curator = dn.Curator.in_memory(support.ROOMY)
     plan = dn.Plan(grid=GRID, domain=(0, 2 * 10**6), history=6, epsilon="1", minimum_group=1, **LEVELS["slotwise"])
-    stream = curator.start(plan, history=panel.first(6), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(6), acknowledge="untested", accept_worse=True)
     for page in (public_page(curator, stream), custodian_page(curator, stream, truth=panel)):
         assert "Nothing has been reported yet" in text_of(page)
 
@@ -451,7 +452,7 @@ def test_what_a_stream_has_learned_from_is_no_open_data(tmp_path, name):
     panel = dn.Panel.from_array(panel.readings, present=present, grid=panel.grid)
     plan = support.plan_for(panel, **LEARNED[name])
     curator = dn.Curator.in_memory(support.ROOMY)
-    stream = curator.start(plan, history=panel.first(4), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
     with pytest.raises(InputError, match="learned from"):
         export(curator, stream, tmp_path / "page.html", open_data=panel)
 
@@ -495,7 +496,7 @@ def town():
         cycle_mechanism="basis",
     )
     curator, verdict = dn.Curator.in_memory(), dn.check(panel)
-    stream = curator.start(plan, history=panel.first(70), acknowledge=verdict.digest)
+    stream = curator.start(plan, history=panel.first(70), acknowledge=verdict.digest, accept_worse=True)
     stream.report(panel.after(70))
     return curator, stream, panel, verdict
 
@@ -677,7 +678,7 @@ def test_a_year_of_half_hours_is_a_small_page(silence):
     panel = dn.Panel.from_array(readings)
     plan = dn.Plan(epsilon="1", domain=(0, 8000), history=10, level="pattern", mechanism="laplace")
     curator = dn.Curator.in_memory()
-    stream = curator.start(plan, history=panel.first(10), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(10), acknowledge="untested", accept_worse=True)
     stream.report(panel.after(10))
     page = public_page(curator, stream)
     assert len(data_of(page)["series"]["values"][0].split()) == 365 * 48

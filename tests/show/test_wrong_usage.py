@@ -50,7 +50,7 @@ def store(tmp_path_factory):
         epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, mechanism="cube", cycle_mechanism="cube"
     )
     curator = dn.Curator.open(folder / "city.db")
-    curator.start(plan, history=panel.first(10), acknowledge="untested")
+    curator.start(plan, history=panel.first(10), acknowledge="untested", accept_worse=True)
     (folder / "plan.json").write_text(json.dumps(plan.to_json()))
     return folder
 
@@ -259,7 +259,9 @@ def test_a_name_cannot_steer_a_terminal(tmp_path):
         epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, groups="feeder", mechanism="cube",
         cycle_mechanism="cube",
     )  # fmt: skip
-    dn.Curator.open(tmp_path / "city.db").start(plan, history=panel.first(10), acknowledge="untested")
+    dn.Curator.open(tmp_path / "city.db").start(
+        plan, history=panel.first(10), acknowledge="untested", accept_worse=True
+    )
     done = run("report", tmp_path / "homes.parquet", "--store", tmp_path / "city.db")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout

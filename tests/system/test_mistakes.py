@@ -56,7 +56,10 @@ MISTAKES = {
     "one edge": lambda: dn.Histogram(5),
     "a domain in another unit": lambda: support.start(PANEL, PLAN.with_(domain=(0, 5))),
     "a Gaussian plan under a pure budget": lambda: dn.Curator.in_memory().start(
-        PLAN.with_(mechanism="gaussian", delta="1e-6"), history=PANEL.first(4), acknowledge="untested"
+        PLAN.with_(mechanism="gaussian", delta="1e-6"),
+        history=PANEL.first(4),
+        acknowledge="untested",
+        accept_worse=True,
     ),
     "the wrong way round": lambda: dn.Panel.from_array(PANEL.readings.T, grid=dn.Grid()).first(1),
 }
@@ -86,7 +89,7 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(fields, 
     curator = dn.Curator.in_memory(support.ROOMY)
     plan = PLAN.with_(**{"level": "strong", **fields})
     with pytest.raises(DiurnalError, match="Hint:"):
-        curator.start(plan, history=PANEL.first(4), acknowledge="untested")
+        curator.start(plan, history=PANEL.first(4), acknowledge="untested", accept_worse=True)
     assert curator.streams() == []
 
 

@@ -25,7 +25,7 @@ from diurnal.curator.stream import Stream
 from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import bounded
+from diurnal.planning.planner import UNLESS, bounded, worse_than_nothing
 from diurnal.promise.budget import Budget
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
@@ -164,7 +164,9 @@ class Curator:
 
         return rehearsed(where, profiles=profiles, fence=fence, people=people, strays=list(strays), clock=clock)
 
-    def start(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> Stream:
+    def start(
+        self, plan: Plan, history: Panel, *, acknowledge: str | None = None, accept_worse: bool = False
+    ) -> Stream:
         """Start a plan, or find it started.
 
         Every check comes first; then the noisy profile is drawn and the budget spent, at once. Started
@@ -176,12 +178,16 @@ class Curator:
             acknowledge: The digest of the verdict on these homes and this period, which says that somebody has
                 read it; "untested" where there is too little data for one. Not wanted at level `cycle`, which
                 assumes nothing, nor of a stream that has been started before.
+            accept_worse: Start it although its reports are predicted to be worse than publishing nothing at all,
+                from public numbers alone (`dn.predict`). A stream that runs already is found either way.
 
         Raises:
             InputError: Plan and history do not fit each other.
             RefusedError: The guard or the budget says no, or nobody has read the verdict.
+            WorseError: It is predicted to be worse than publishing nothing at all, and nobody accepts that.
         """
         instance(plan, Plan, "plan", hint="Make one with Plan(...).")
+        instance(accept_worse, bool, "accept_worse", hint="Say accept_worse=True, or leave it out.")
         instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
         with self._store.transaction():
             bound = starting.bound_to(plan, history)
@@ -193,6 +199,7 @@ class Curator:
             guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
             record, history = self._checked(bound, history, acknowledge)
+            guard.check_worth(record, accept=accept_worse)
             used = starting.in_domain(bound, history)
             if far.is_far(used):
                 record = far.learned(record, used, far.place_for(record, used, self._store))
@@ -204,7 +211,9 @@ class Curator:
             forget_over(self._store, self._store.records())
         return Stream(self._store, bound.hash)
 
-    def explain(self, plan: Plan, history: Panel, *, acknowledge: str | None = None) -> list[str]:
+    def explain(
+        self, plan: Plan, history: Panel, *, acknowledge: str | None = None, accept_worse: bool | None = None
+    ) -> list[str]:
         """What starting a plan would mean here, in sentences; nothing is drawn, spent or written.
 
         How it differs from the running plan that it is most like, what it costs and what that leaves, and from
@@ -216,6 +225,8 @@ class Curator:
             plan: What would be started.
             history: What with.
             acknowledge: What `start` would be given; unless it is, whether anybody has read a verdict is not asked.
+            accept_worse: What `start` would be given; unless it is, a sentence says that `start` would refuse a
+                plan that is predicted to be worse than publishing nothing at all.
 
         Raises:
             InputError: Plan and history do not fit each other.
@@ -230,7 +241,10 @@ class Curator:
                 guard.check_acknowledged(bound, history, acknowledge)
             guard.check_owed(self._store)
             record, _ = self._checked(bound, history, None)
+            guard.check_worth(record, accept=accept_worse is not False)
+            worse = worse_than_nothing(bound, min(group.size for group in record.groups))
             return [
+                *([] if worse is None else [worse, UNLESS]),
                 *starting.differences(record, others),
                 *spending.costs(record, others, self._store),
                 f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
@@ -341,7 +355,7 @@ class Curator:
             return list(self._store.events())
 
     def verify(self, head: str | None = None) -> Verification:
-        """Look whether everything is as it was written: events, rows, plans, profiles, noise, calendar, budget.
+        """Look whether everything is as it was written: the database's files, then what the ledger tells of.
 
         Of what waits or only steers, some can be changed unseen: see `diurnal.curator.verification.NOT_LOOKED_AT`.
 

@@ -178,7 +178,7 @@ REASONS = (
     (r"readonly|read-only|unable to open", "it cannot be written", "Check the mount and the file's rights."),
     (r"locked|lock timeout|LockNotAvailable", "somebody else keeps it locked", "Try again when the other is done."),
     (r"already exists", "it has tables of somebody else", "Give the store a database, or a schema, of its own."),
-    (r"malformed|not a database", "the file is damaged", "Restore a backup, and fence it."),
+    (r"malformed|not a database|decode|bytes-like", "the file is damaged", "Restore a backup, and fence it."),
     (r"connect|terminat|closed|shutting down", "the database cannot be reached", "Try again when it is back."),
 )
 
@@ -188,7 +188,7 @@ def errors_translated() -> Iterator[None]:
     """Say what is wrong with a database in a sentence, without its statements or values."""
     try:
         yield
-    except (sa.exc.DBAPIError, sqlite3.Error) as cause:
+    except (sa.exc.StatementError, sqlite3.Error) as cause:
         # The driver's own words: the statement is not to be searched for them.
         said = str(getattr(cause, "orig", cause))
         unknown = (f"the database says {type(cause).__name__}", "See the database's own log.")

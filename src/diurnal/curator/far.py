@@ -77,6 +77,8 @@ def place_for(record: StreamRecord, history: Panel, store: Store) -> str:
 
 def sweep(folder: str, store: Store) -> None:
     """Do away with what a process has left there that was killed as it started a plan, or erased somebody."""
+    if not store.has_every_plan():
+        return
     belong = {each.lake.folder.rpartition("/")[2] for each in store.records() if each.lake is not None}
     for name in homes.names_in(folder):
         # Other stores may have theirs there.

@@ -14,6 +14,7 @@
 - `check_free`: what a free reference gives away of a history, no other plan's reports can be held against.
 - `check_far`: a plan whose homes are in the lake has them to itself.
 - `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
+- `check_worth`: reports are predicted to be better than publishing nothing at all, or somebody accepts that.
 - `first_step`: where a plan begins to report: after its history, and after what a stopped plan has reported.
 
 What a budget refuses is in `spending`; what is held back while reporting is in `usage`.
@@ -31,8 +32,9 @@ from diurnal.check.verdict import UNTESTED, subject
 from diurnal.curator import far
 from diurnal.curator.records import StreamRecord, overlap
 from diurnal.curator.usage import atom_numbers, spread
-from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, OwedError, PopulationError
+from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, OwedError, PopulationError, WorseError
 from diurnal.planning.plan import Plan
+from diurnal.planning.planner import worse_than_nothing
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
@@ -255,6 +257,24 @@ def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None
                     "households; the difference of the two would be exact sums over their histories.",
                     hint="Give this plan that one's history (cycles, readings, statistic), or stop that one first.",
                 )
+
+
+def check_worth(record: StreamRecord, *, accept: bool) -> None:
+    """Refuse a plan that is predicted to be worse than publishing nothing at all, unless somebody accepts that.
+
+    The budget would be spent for ever on reports that tell nothing. It is predicted from the plan and the size of
+    the smallest group, which are public: refusing tells nothing of a reading.
+    """
+    said = None if accept else worse_than_nothing(record.plan, min(group.size for group in record.groups))
+    if said is not None:
+        raise WorseError(said, hint=WORTH)
+
+
+WORTH = (
+    "Bounds from public knowledge bring far less noise: plan = dn.informed(plan, panel, level=the public mean of a "
+    "reading), or open_data=panel of other homes. So do larger groups, and a larger epsilon. To spend the budget "
+    "on it all the same: accept_worse=True."
+)
 
 
 def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:

@@ -198,7 +198,9 @@ def events(connection: Any, after: int = 0, limit: int | None = None) -> Iterato
 def _event(found: Any) -> Event:
     try:
         content = json.loads(found.content)
-    except ValueError:
+        if not isinstance(content, dict):
+            raise TypeError
+    except (ValueError, TypeError, RecursionError):
         raise StoreError(
             f"Event {found.number} of the ledger is damaged.", hint="Restore a backup, and fence it."
         ) from None

@@ -10,19 +10,23 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from diurnal.curator import ledger, queries, schema
+from diurnal.curator import facts, ledger, queries, schema
 from diurnal.curator.closing import Arrival
-from diurnal.curator.records import HeldStep
+from diurnal.curator.records import REMEDY, UNREADABLE, HeldStep, readable
 from diurnal.errors import StoreError
 
 OTHERS = "batches sent again with other readings (of open cycles)"
 """How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
+
+
+STREAMED = {"yield_per": 100}
+"""Rows come some at a time: those of a million homes are large."""
 
 
 class Passing:
@@ -41,20 +45,18 @@ class Passing:
         raise NotImplementedError
 
     def fact(self, name: str) -> Any:
-        """A fact about the store; None if there is none of that name."""
+        """A fact about the store; None if there is none of that name.
+
+        Raises:
+            StoreError: It is of another kind than was written, or every store has it and this one does not.
+        """
         if self._facts is None:
             # They are few, and nobody else writes while a transaction goes on: read once.
-            facts = dict(self._connection.execute(queries.FACTS).all())
+            found = dict(self._connection.execute(queries.FACTS).all())
             # A newer diurnal may have brought the store up to date since it was opened here.
-            schema.known(facts.get("version", str(schema.VERSION)))
-            self._facts = facts
-        found = self._facts.get(name)
-        try:
-            return None if found is None else json.loads(found)
-        except ValueError:
-            raise StoreError(
-                f"What the store knows of its {name} cannot be read.", hint="Restore a backup, behind its fence."
-            ) from None
+            schema.known(found.get("version", str(schema.VERSION)))
+            self._facts = found
+        return facts.fact(name, self._facts.get(name))
 
     def set_fact(self, name: str, value: Any) -> None:
         """Remember a fact."""
@@ -80,7 +82,8 @@ class Passing:
                 f"The noise of plan {plan}, cycle {cycle}, is not what was drawn.",
                 hint="Nothing was reported. Restore a backup, behind its fence.",
             )
-        return {name: tuple(values) for name, values in json.loads(found.content).items()}
+        with readable(f"The noise of plan {plan}, cycle {cycle},"):
+            return {name: tuple(values) for name, values in json.loads(found.content).items()}
 
     def keep_noise(self, plan: int, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
         """Keep a cycle's noise before its first use."""
@@ -132,18 +135,38 @@ class Passing:
         self._connection.execute(table.update().where(which), values)
 
     def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
-        """The readings of open steps that have arrived."""
+        """The readings of open steps that have arrived.
+
+        Raises:
+            StoreError: Some are not what was held. Nothing is reported of them.
+        """
         table = schema.held
         query = sa.select(table).where(table.c.plan == plan, table.c.step.between(steps.start, steps.stop - 1))
-        return {
-            found.step: HeldStep(
+        held = {}
+        for found in self._connection.execute(query):
+            if not _is_sealed(found):
+                raise StoreError(
+                    f"The readings that plan {plan} holds of step {found.step} are not what was written.",
+                    hint=f"Nothing was reported. {REMEDY}",
+                )
+            held[found.step] = HeldStep(
                 readings=np.frombuffer(found.readings, dtype="<i8").astype(np.int64),
                 present=np.frombuffer(found.present, dtype=np.uint8).astype(bool),
                 closed=found.closed,
                 reached=found.reached,
             )
-            for found in self._connection.execute(query)
-        }
+        return held
+
+    def odd_held(self) -> list[tuple[int, int]]:
+        """Plan and step of readings that are not what was held."""
+        with self._connection.execute(sa.select(schema.held), execution_options=STREAMED) as found:
+            return [(each.plan, each.step) for each in found if not _is_sealed(each)]
+
+    def taken_is_whole(self) -> bool:
+        """Whether what was taken is all there, and nothing else."""
+        told = self.fact("taken")
+        with self._connection.execute(sa.select(schema.taken), execution_options=STREAMED) as found:
+            return bool(told == schema.tally(map(tuple, found)))
 
     def held_steps(self, plan: int) -> dict[int, bool]:
         """Which steps are held, and whether they take no more."""
@@ -162,20 +185,18 @@ class Passing:
         if not steps:
             return
         self._drop_held(plan, steps)
-        self._connection.execute(
-            schema.held.insert(),
-            [
-                {
-                    "plan": plan,
-                    "step": step,
-                    "closed": each.closed,
-                    "reached": each.reached,
-                    "readings": each.readings.astype("<i8").tobytes(),
-                    "present": each.present.astype(np.uint8).tobytes(),
-                }
-                for step, each in steps.items()
-            ],
-        )
+        rows = []
+        for step, each in steps.items():
+            row: dict[str, Any] = {
+                "plan": plan,
+                "step": step,
+                "closed": bool(each.closed),
+                "reached": bool(each.reached),
+                "readings": each.readings.astype("<i8").tobytes(),
+                "present": each.present.astype(np.uint8).tobytes(),
+            }
+            rows.append({**row, "seal": schema.sealed(ledger.nonce(), **row)})
+        self._connection.execute(schema.held.insert(), rows)
 
     def release(self, plan: int, steps: Iterable[int]) -> None:
         """Erase the readings of steps."""
@@ -220,11 +241,16 @@ class Passing:
 
     def arrivals(self, plan: int) -> list[Arrival]:
         """When readings of open cycles began to come."""
-        query = sa.select(schema.arrivals).where(schema.arrivals.c.plan == plan)
-        return [
-            Arrival(cycle=found.cycle, time=datetime.fromisoformat(found.time), reached=found.reached)
-            for found in self._connection.execute(query.order_by(schema.arrivals.c.cycle))
-        ]
+        query = sa.select(schema.arrivals).where(schema.arrivals.c.plan == plan).order_by(schema.arrivals.c.cycle)
+        with readable("When readings of open cycles began to come"):
+            return [
+                Arrival(
+                    cycle=found.cycle,
+                    time=datetime.fromisoformat(found.time).astimezone(UTC),
+                    reached=found.reached,
+                )
+                for found in self._connection.execute(query)
+            ]
 
     def arrive(self, plan: int, arrival: Arrival) -> None:
         """Remember when readings of a cycle began to come, in place of what was known of it."""
@@ -248,6 +274,7 @@ class Passing:
     def take(self, plan: int, name: str) -> None:
         """Remember for ever that something of that name, which is keyed, was taken."""
         self._connection.execute(schema.taken.insert(), {"plan": plan, "digest": name})
+        self.set_fact("taken", schema.tally([(plan, name)], before=self.fact("taken")))
 
     def keep_content(self, plan: int, name: str, content: str, cycles: range) -> None:
         """Remember for a while what was in a batch that was taken: its readings are of open cycles."""
@@ -259,7 +286,8 @@ class Passing:
         found = self._connection.execute(queries.CONTENT, {"plan": plan, "name": name}).one_or_none()
         if found is not None:
             # It is written in either case: who waits for the answer does not learn which it was.
-            others = _digits(int(found.others) + (not hmac.compare_digest(found.content, content)))
+            with readable("What is known of a batch"):
+                others = _digits(int(found.others) + (not hmac.compare_digest(found.content, content)))
             self._connection.execute(queries.COUNT_OTHERS, {"at_plan": plan, "at_name": name, "others": others})
 
     def cycles_with_contents(self, plan: int) -> set[int]:
@@ -308,7 +336,8 @@ class Passing:
     def quality(self, plan: int) -> dict[str, int]:
         """The custodian's counters, with what may be known of open cycles only."""
         table = schema.contents.c
-        others = sum(map(int, self._connection.scalars(sa.select(table.others).where(table.plan == plan))))
+        with readable("What is known of a batch"):
+            others = sum(map(int, self._connection.scalars(sa.select(table.others).where(table.plan == plan))))
         return self.counts(plan) | ({OTHERS: others} if others else {})
 
     def counts(self, plan: int) -> dict[str, int]:
@@ -316,6 +345,14 @@ class Passing:
         table = schema.counts.c
         query = sa.select(table.what, table.number).where(table.plan == plan)
         return dict(self._connection.execute(query).all())
+
+
+def _is_sealed(found: Any) -> bool:
+    """Whether readings that are held, as the database has them, are what was written."""
+    try:
+        return bool(found.seal == schema.sealed(found.seal[: schema.NONCE], **schema.unsealed(found)))
+    except UNREADABLE:
+        return False
 
 
 def _digits(number: int) -> str:

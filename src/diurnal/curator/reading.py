@@ -19,9 +19,10 @@ import sqlalchemy as sa
 
 from diurnal.curator import database, ledger, queries, schema
 from diurnal.curator.closing import TOLERANCE
+from diurnal.curator.facts import fact
 from diurnal.curator.ledger import Event
 from diurnal.curator.publishing import written
-from diurnal.curator.records import Group, by_step, check_version
+from diurnal.curator.records import Group, by_step, check_version, readable
 from diurnal.curator.report import Report
 from diurnal.curator.store import Clock, utc_now
 from diurnal.planning.plan import Plan
@@ -152,13 +153,15 @@ class Reader:
             closed = set(connection.scalars(queries.CALENDAR))
             fence = connection.scalar(sa.select(schema.facts.c.value).where(schema.facts.c.name == "fence"))
         # Nothing up to the fence is ever drawn again, nor of the cycle that it cuts.
-        first = max(stream.first_step, ledger.resumes(json.loads(fence or "null"), stream.plan.grid.slots))
+        first = max(stream.first_step, ledger.resumes(fact("fence", fence), stream.plan.grid.slots))
         end = steps.stop if stream.end is None else min(steps.stop, stream.end)
         return all(step in published or step in closed for step in range(max(first, steps.start), end))
 
     def _published(self, connection: Any, found: Any) -> Published:
-        content = json.loads(found.content)
-        plan, groups = self._plan(found.token, content)
+        with readable("A started plan"):
+            content = json.loads(found.content)
+            plan, groups = self._plan(found.token, content)
+            first_step, end = content["first_step"], content["end"]
         query = sa.select(sa.func.max(schema.rows.c.step)).where(schema.rows.c.plan == found.number)
         # Rows that a wrong clock has put years ahead are there, and nobody wants to begin with them.
         come = query.where(schema.rows.c.step <= plan.grid.step_at(self._clock() + TOLERANCE))
@@ -167,8 +170,8 @@ class Reader:
             plan=plan,
             number=found.number,
             groups=groups,
-            first_step=content["first_step"],
-            end=content["end"],
+            first_step=first_step,
+            end=end,
             last_step=None if last is None else int(last),
         )
 

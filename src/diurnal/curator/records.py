@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +26,27 @@ from diurnal.readings.kernels import Atoms
 
 VERSION = 1
 """The version of the form in a database; a later one is refused."""
+
+
+REMEDY = "Restore a backup, and open it with its fence."
+"""What to do about a store that is not what was written."""
+
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What goes wrong where a value is not of the kind that was written."""
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Say in a sentence that something in the store cannot be read, without any of its content.
+
+    Raises:
+        StoreError: It is not of the kind that was written.
+    """
+    try:
+        yield
+    except UNREADABLE:
+        # Not raised from it: its words may show what is private.
+        raise StoreError(f"{what} cannot be read: it is not what was written.", hint=REMEDY) from None
 
 
 Values = tuple[Fraction, ...]
@@ -297,9 +319,10 @@ def check_version(content: Mapping[str, Any]) -> None:
 def by_step(found: Iterable[Any]) -> dict[int, Values]:
     """Released values by step, from rows of a database: a step and one of its values, in order."""
     values: dict[int, list[Fraction]] = {}
-    for step, value in found:
-        above, _, below = value.partition("/")
-        values.setdefault(step, []).append(over(int(above), int(below or 1)))
+    with readable("A released row"):
+        for step, value in found:
+            above, _, below = value.partition("/")
+            values.setdefault(step, []).append(over(int(above), int(below or 1)))
     return {step: tuple(each) for step, each in values.items()}
 
 

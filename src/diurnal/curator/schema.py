@@ -11,13 +11,14 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from diurnal.curator.records import readable
 from diurnal.errors import StoreError
 
 VERSION = 2
@@ -88,9 +89,10 @@ held = sa.Table(
     sa.Column("readings", sa.LargeBinary, nullable=False),
     sa.Column("present", sa.LargeBinary, nullable=False),
     sa.Column("reached", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("seal", sa.Text, nullable=False, server_default=""),
 )
-"""Readings of open steps, and whether enough of them are there for the step to close by what is sent. Private;
-erased when they are reported."""
+"""Readings of open steps, and whether enough of them are there for the step to close by what is sent; each row with
+a seal over it (`sealed`). Private; erased when they are reported."""
 
 arrivals = sa.Table(
     "arrivals",
@@ -140,7 +142,8 @@ taken = sa.Table(
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("digest", sa.Text, primary_key=True),
 )
-"""What was taken, by a keyed digest of its name: a batch's sender and key, a file's name and times."""
+"""What was taken, by a keyed digest of its name: a batch's sender and key, a file's name and times. The fact
+`taken` is a digest of all of these rows (`tally`)."""
 
 contents = sa.Table(
     "contents",
@@ -161,11 +164,64 @@ def create(connection: Any) -> None:
     make_tables(connection)
     connection.execute(facts.insert(), {"name": "version", "value": str(VERSION)})
     _add_secret(connection)
+    _add_tally(connection)
 
 
 def _add_secret(connection: Any) -> None:
     """Give a store the key of its digests: 256 bits that never leave it."""
     connection.execute(facts.insert(), {"name": "secret", "value": f'"{os.urandom(32).hex()}"'})
+
+
+def _add_tally(connection: Any) -> None:
+    """Give a store the digest of what it has taken."""
+    found = connection.execute(sa.select(taken)).all()
+    connection.execute(facts.insert(), {"name": "taken", "value": f'"{tally(found)}"'})
+
+
+def tally(listed: Iterable[tuple[int, str]], before: str = "0") -> str:
+    """A digest of what was taken, whatever its order, so that more can be added to it: 64 hexadecimal digits.
+
+    It finds damage. Whoever can write the store can write it anew.
+
+    Args:
+        listed: The rows: a plan and a digest each.
+        before: The digest of those that are not listed.
+    """
+    found = int(before, 16)
+    for plan, digest in listed:
+        found += int.from_bytes(hashlib.sha256(f"{plan} {digest}".encode()).digest())
+    return f"{found % 2**256:064x}"
+
+
+NONCE = 64
+"""How many hexadecimal digits of a seal are random."""
+
+
+def sealed(
+    nonce: str, *, plan: int, step: int, closed: bool, reached: bool, readings: bytes, present: bytes
+) -> str:
+    """What a row of readings must still be: random digits, and a digest over them and all of its values.
+
+    It finds damage, and is erased with the row. Whoever can write the store can write it anew.
+
+    Args:
+        nonce: 64 hexadecimal digits, drawn for this row.
+        plan: The plan's number.
+        step: The step.
+        closed: Whether it takes no more.
+        reached: Whether enough readings of it are there.
+        readings: A reading for each household.
+        present: Where there is one.
+    """
+    head = f"{nonce} {plan} {step} {int(closed)} {int(reached)} {len(readings)} ".encode()
+    return nonce + hashlib.sha256(b"".join((head, readings, present))).hexdigest()
+
+
+def unsealed(found: Any) -> dict[str, Any]:
+    """What a seal is over, of a row of `held`."""
+    names = ("plan", "step", "closed", "reached")
+    given = {name: getattr(found, name) for name in names}
+    return {**given, "readings": bytes(found.readings), "present": bytes(found.present)}
 
 
 def make_tables(connection: Any) -> None:
@@ -209,7 +265,7 @@ def known(words: str) -> int:
     Raises:
         StoreError: It is a later one, or none.
     """
-    if not (words.isascii() and words.isdigit() and len(words) < 10 and int(words) > 0):
+    if not (isinstance(words, str) and words.isascii() and words.isdigit() and len(words) < 10 and int(words) > 0):
         raise StoreError("The version of the store cannot be read.", hint="Restore a backup, behind its fence.")
     if int(words) > VERSION:
         raise StoreError(
@@ -251,24 +307,34 @@ def _to_2(connection: Any) -> None:
     _forget_contents_of_1(connection)
     _count_of_1_alike(connection)
     _forget_used_of_1(connection)
+    _seal_held(connection)
+    _add_tally(connection)
 
 
 def _add_arrivals(connection: Any) -> None:
     """Begin to count deadlines: of open cycles, from the moment at which the store is brought up to date."""
     _make_table(connection, "arrivals")
     population = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "population"))
-    slots = json.loads(population or "{}").get("grid", {}).get("slots", 1)
-    waiting = connection.execute(sa.select(held.c.plan, held.c.step))
     noisy = connection.execute(sa.select(noise.c.plan, noise.c.cycle).where(STILL_OPEN))
-    open_ = {(plan, step // slots) for plan, step in waiting} | {(plan, cycle) for plan, cycle in noisy}
+    open_ = {(plan, cycle) for plan, cycle in noisy}
+    with readable("What the store knows of its population"):
+        slots = json.loads(population or "{}").get("grid", {}).get("slots", 1)
+        open_ |= {(plan, step // slots) for plan, step in connection.execute(sa.select(held.c.plan, held.c.step))}
     now = datetime.now(UTC).isoformat()
     for plan, cycle in sorted(open_):
         connection.execute(arrivals.insert(), {"plan": plan, "cycle": cycle, "time": now, "reached": True})
 
 
+def _seal_held(connection: Any) -> None:
+    """Seal the readings that wait: from now on damage to them is found."""
+    for found in connection.execute(sa.select(held)).all():
+        which = (held.c.plan == found.plan) & (held.c.step == found.step)
+        connection.execute(held.update().where(which), {"seal": sealed(os.urandom(32).hex(), **unsealed(found))})
+
+
 def _add_nonces(connection: Any) -> None:
     """Give events a nonce, and noise that waits what vouches for it; the store vouches for what it finds then."""
-    for column in (ledger.c.nonce, noise.c.nonce, noise.c.event, held.c.reached):
+    for column in (ledger.c.nonce, noise.c.nonce, noise.c.event, held.c.reached, held.c.seal):
         words = CreateColumn(column).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {words}")
 

@@ -27,7 +27,7 @@ from diurnal.curator import ledger, queries, schema
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.passing import Passing
-from diurnal.curator.records import StreamRecord, Values, by_step, runs
+from diurnal.curator.records import StreamRecord, Values, by_step, readable, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
 from diurnal.curator.units import Scores
 from diurnal.errors import DiurnalError, StoreError, StreamError
@@ -298,9 +298,10 @@ class Store(Passing):
             known = set(self._connection.scalars(sa.select(schema.plans.c.token)).all())
             self._records = {each: record for each, record in self._records.items() if each in known}
             query = sa.select(schema.plans.c.content).where(schema.plans.c.token == token)
-            content = json.loads(self._connection.scalar(query))
-            profiles = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
-            self._records[token] = StreamRecord.of(content, profiles)
+            with readable("A started plan"):
+                content = json.loads(self._connection.scalar(query))
+                profiles = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
+                self._records[token] = StreamRecord.of(content, profiles)
         return self._records[token]
 
     def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
@@ -364,8 +365,9 @@ class Store(Passing):
     def _kept(self, number: int) -> tuple[str, str]:
         """The name and the digest of a plan's roster."""
         query = sa.select(schema.plans.c.content).where(schema.plans.c.number == number)
-        found = json.loads(self._connection.scalar(query))["roster"]
-        return found["kept"], found["digest"]
+        with readable("A started plan"):
+            found = json.loads(self._connection.scalar(query))["roster"]
+            return str(found["kept"]), str(found["digest"])
 
     def sweep(self, *, spare: bool = False) -> None:
         """Do away with rosters that belong to no plan: what a process that was killed has left behind.
@@ -373,11 +375,22 @@ class Store(Passing):
         Args:
             spare: Whether to leave those that this transaction has replaced, until it has happened.
         """
-        belong, own = self.kept().union(self._old if spare else ()), f"{self.lineage}-"
-        for name in self._shelf.names() - belong:
+        kept, names, own = self.kept(), self._shelf.names(), f"{self.lineage}-"
+        if not (self.has_every_plan() and kept <= names):
+            # A roster that is not where its plan says is damage: another that seems to belong to none may be it.
+            return
+        for name in names - kept.union(self._old if spare else ()):
             # A folder may be shared: what others have put there is theirs.
             if name.startswith(own):
                 self._shelf.drop(name)
+
+    def has_every_plan(self) -> bool:
+        """Whether every plan that was started is there.
+
+        In a damaged store one may be missing: then nothing that seems to belong to no plan is deleted, since it may
+        be the plan's own profiles.
+        """
+        return self._count_of({"started"}) == len(self._connection.execute(queries.TOKENS).all())
 
     def kept(self) -> set[str]:
         """The names of the rosters of all plans."""

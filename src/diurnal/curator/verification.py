@@ -1,30 +1,31 @@
 """Verification: whether a store is still what its ledger says it is.
 
-What the ledger tells of is held against it: released rows, plans and their profiles, noise that waits, the
-calendar, the budget, the population, who was erased, the fence. Whoever can write the store can also write the
-ledger anew: who has kept a head sees that. `NOT_LOOKED_AT` can be changed unseen.
+The database checks its own files first. Then what the ledger tells of is held against it: released rows, plans
+and their profiles, noise that waits, the calendar, the budget, the population, who was erased, the fence. Readings
+that are held have a seal each, and what was taken has a digest: these find damage. Whoever can write the store can
+also write the ledger, seals and digests anew: who has kept a head sees that of the ledger. `NOT_LOOKED_AT` can be
+changed unseen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from diurnal.curator import far, ledger, schema
+from diurnal.curator.damage import damage
 from diurnal.curator.layers import in_parts
 from diurnal.curator.ledger import Event, Head
 from diurnal.curator.publishing import reportable
-from diurnal.curator.records import StreamRecord
+from diurnal.curator.records import UNREADABLE, StreamRecord
 from diurnal.curator.store import Store
 from diurnal.errors import StoreError
 
 NOT_LOOKED_AT: dict[str, frozenset[str]] = {
-    "held": frozenset({"plan", "step", "closed", "readings", "present", "reached"}),
     "arrivals": frozenset({"plan", "cycle", "time", "reached"}),
-    "taken": frozenset({"plan", "digest"}),
     "contents": frozenset({"plan", "name", "content", "first", "last", "others"}),
     "used": frozenset({"plan", "step", "digest"}),
     "counts": frozenset({"plan", "what", "number"}),
@@ -33,14 +34,16 @@ NOT_LOOKED_AT: dict[str, frozenset[str]] = {
 }
 """By table, the columns (of `facts`, the facts) that may be another than was written without anybody's seeing it.
 
-Readings of open steps, when they began to come (`arrivals`: another time closes a cycle sooner or later), and how
-far a stream has come (`latest`, `settled`): rows of other readings have their noise all the same; but by blocks,
-who changes what is held of a block that is out lets a household count twice in its
-cycle. What a watch or a service has taken, and the secret by which that is known: taken a second time, it reports
-no step again. Which readings pattern plans have used: the ledger would keep a digest of them for ever, also of who
-was erased; who forges one can have a later plan publish what differs between two versions of a reading. Counters,
-names of files and of copies in memory. That it is a backup, or where it was made: without that a copy looks like
-the store itself.
+When readings of open cycles began to come (`arrivals`: another time closes a cycle sooner or later), and how far a
+stream has come (`latest`, `settled`). What was in batches of open cycles, and the secret by which what was taken is
+known: taken a second time, it reports no step again. Which readings pattern plans have used: the ledger would keep
+a digest of them for ever, also of who was erased; who forges one can have a later plan publish what differs between
+two versions of a reading. Counters, names of files and of copies in memory. That it is a backup, or where it was
+made: without that a copy looks like the store itself.
+
+A row of `held` that is gone altogether, its seal with it, is found by SQLite's own check where damage took it, and
+not where somebody has deleted it. By blocks, somebody who puts other readings, with a seal of their own, in the
+place of what is held of a block that is out lets a household count twice in its cycle.
 """
 
 
@@ -54,6 +57,8 @@ class Verification:
     """How many released rows there are."""
     findings: tuple[str, ...]
     """What is not as it was written; nothing, in a store that nobody has touched."""
+    not_checked: tuple[str, ...] = ()
+    """What of the database could not be checked here, and why."""
 
     @property
     def sound(self) -> bool:
@@ -64,38 +69,65 @@ class Verification:
         head = (
             f"{self.events:,} events, {self.rows:,} rows: {'sound' if self.sound else 'NOT as they were written'}"
         )
-        return "\n".join([head, *(f"  {finding}" for finding in self.findings)])
+        not_checked = [f"  not checked: {each}" for each in self.not_checked]
+        return "\n".join([head, *(f"  {finding}" for finding in self.findings), *not_checked])
 
 
 def verify(store: Store, head: str | None = None) -> Verification:
-    """Look through a store: the chain of events, released rows, plans, profiles, noise, calendar, budget, people.
+    """Look through a store: the database itself, the chain of events, and all that the ledger tells of.
+
+    Nothing that is read from a damaged database can be relied on: where there is damage, only that is said.
 
     Args:
         store: The store.
         head: A head that was published: it must still be in the ledger, or something was taken back since.
     """
+    # A head that is none is the asker's mistake, and no finding.
+    digest = None if head is None else Head.of(head).hash
     with store.transaction():
-        try:
-            events = list(store.events())
-        except StoreError as error:
-            return Verification(events=0, rows=0, findings=(error.message,))
+        own = damage(store.connection)
+        if own.found:
+            return Verification(events=0, rows=0, findings=own.found, not_checked=own.not_checked)
+        events: list[Event] = []
+        if unread := list(_said("the ledger", lambda: _read(store, events))):
+            return Verification(events=0, rows=0, findings=tuple(unread), not_checked=own.not_checked)
         rows = int(store.connection.scalar(sa.select(sa.func.count()).select_from(schema.rows)))
-        found = [
-            *_chain(events),
-            *_published(events, head),
-            *_drawn_twice(events),
-            *_rows(store, events, rows),
-            *_plans(store, events),
-            *(
-                f"the noise of plan {plan}, cycle {cycle}, is not what was drawn"
-                for plan, cycle in store.odd_noise()
-            ),
-        ]
-        try:
-            found += _facts(store, events)
-        except StoreError as error:
-            found.append(error.message)
-    return Verification(events=len(events), rows=rows, findings=tuple(found))
+        checks: dict[str, Callable[[], Iterator[str]]] = {
+            "the chain of events": lambda: _chain(events),
+            "the head": lambda: _published(events, digest),
+            "noise": lambda: _drawn_twice(events),
+            "released rows": lambda: _rows(store, events, rows),
+            "plans": lambda: _plans(store, events),
+            "waiting noise": lambda: _odd(store),
+            "facts": lambda: _facts(store, events),
+        }
+        found = [each for what, check in checks.items() for each in _said(what, check)]
+    return Verification(events=len(events), rows=rows, findings=tuple(found), not_checked=own.not_checked)
+
+
+def _said(what: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
+    """What a check finds; where it cannot read what it looks at, that."""
+    try:
+        yield from check()
+    except StoreError as error:
+        yield error.message
+    except (*UNREADABLE, sa.exc.DBAPIError):
+        yield f"{what} cannot be read"
+
+
+def _read(store: Store, events: list[Event]) -> Iterator[str]:
+    events.extend(store.events())
+    yield from ()
+
+
+def _odd(store: Store) -> Iterator[str]:
+    """What waits and is not what was written."""
+    for plan, cycle in store.odd_noise():
+        yield f"the noise of plan {plan}, cycle {cycle}, is not what was drawn"
+    for plan, step in store.odd_held():
+        yield f"the readings that plan {plan} holds of step {step} are not what was written"
+    if not store.taken_is_whole():
+        yield "what was taken is not what was written"
 
 
 def _chain(events: list[Event]) -> Iterator[str]:
@@ -112,12 +144,9 @@ def _chain(events: list[Event]) -> Iterator[str]:
         yield "the ledger is empty"
 
 
-def _published(events: list[Event], words: str | None) -> Iterator[str]:
-    if words is None:
-        return
+def _published(events: list[Event], digest: str | None) -> Iterator[str]:
     # By its hash: a public head counts other events than the custodian's.
-    digest = Head.of(words).hash
-    if not any(event.hash.startswith(digest) for event in events):
+    if digest is not None and not any(event.hash.startswith(digest) for event in events):
         yield "the head that was published is not in the ledger"
 
 
@@ -166,15 +195,10 @@ def _plans(store: Store, events: list[Event]) -> Iterator[str]:
             yield f"plan {number} is missing"
         elif told.get(number) != ledger.digest_of([(number, 0, there[number])]):
             yield f"plan {number} is not what was started"
-    try:
-        for record in store.records(fresh=True):
-            yield from _noise(store, record)
-            if record.lake is not None and not far.is_sound(record):
-                yield f"the profiles of plan {record.number}, in the lake, are not what was put there"
-    except StoreError as error:
-        yield error.message
-    except (ValueError, KeyError, TypeError):
-        yield "a plan cannot be read"
+    for record in store.records(fresh=True):
+        yield from _noise(store, record)
+        if record.lake is not None and not far.is_sound(record):
+            yield f"the profiles of plan {record.number}, in the lake, are not what was put there"
 
 
 def _noise(store: Store, record: StreamRecord) -> Iterator[str]:

@@ -15,7 +15,14 @@ from typing import Any
 
 from diurnal.errors import LimitError, PlanError
 from diurnal.exact import Number, positive, text
-from diurnal.planning.accuracy import known_total, mechanism_row, nothing_row, split_rows, unspent_row
+from diurnal.planning.accuracy import (
+    known_total,
+    mechanism_row,
+    nothing_row,
+    report_error,
+    split_rows,
+    unspent_row,
+)
 from diurnal.planning.bounds import informed
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
@@ -51,6 +58,32 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         unspent=unspent_row(plan, n) if plan.level == "pattern" else None,
         split=split_rows(plan, n, shape.n_cycles * plan.grid.slots),
     )
+
+
+def worse_than_nothing(plan: Plan, n: int) -> str | None:
+    """Why a plan is predicted to be worse than publishing nothing at all, in a sentence; None if it is not.
+
+    A report's predicted error, noise and known bias, is held against that of "nothing at all": the public reference
+    as the report; without a reference, a guess at the mean reading (a twentieth of the domain); of shares, the same
+    part for every bin. All of it follows from the plan and the size of the group.
+
+    Args:
+        plan: With its mechanisms named.
+        n: The size of the smallest group.
+    """
+    nothing, error = nothing_row(plan, n), report_error(plan, n)
+    if error <= nothing.errors.step:
+        return None
+    unit = plan.query.unit(plan.grid.unit)
+    return (
+        f"Its reports are predicted to be worse than publishing nothing at all: the error of a report of {n} "
+        f"households is {short(error)} {unit}, that of nothing at all {short(nothing.errors.step)} "
+        f"({nothing.note})."
+    )
+
+
+UNLESS = "Starting it is refused unless somebody accepts that (accept_worse=True, --accept-worse)."
+"""What follows from being worse than nothing."""
 
 
 def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> Plan:
@@ -178,6 +211,8 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         _known_total_sentence(chosen, prediction.n_households, unit),
         *prediction.warnings(row),
     ]
+    if worse_than_nothing(chosen, prediction.n_households) is not None:
+        said.append(UNLESS)
     if chosen.level == "pattern":
         said.append(_small_sentence(chosen, prediction.n_households))
     return [sentence for sentence in said if sentence]

@@ -17,6 +17,9 @@ import pyarrow as pa
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
 
+MOST_COLUMNS = 100_000
+"""How many columns a part may have: each is looked at by itself, some rows at a time. A million took hours."""
+
 
 @dataclass(frozen=True, repr=False)
 class Table:
@@ -62,15 +65,26 @@ class Part(ABC):
 
     def _check_columns(self, columns: Sequence[str]) -> None:
         """Several files of one source may differ."""
-        absent = [name for name in columns if name not in self.column_names]
+        own = set(self.column_names)
+        absent = [name for name in columns if name not in own]
         if absent:
             raise self.error(f"It has no column {absent[0]!r}.", hint="Give files of one layout together.")
 
     def _unique(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names of columns, if no two are the same."""
+        """The names of columns, if they are not too many and no two are the same."""
+        self._few(len(names))
         if len(set(names)) < len(names):
             raise self.error("Two columns have one name.", line=1, hint="Give each column a name of its own.")
         return tuple(names)
+
+    def _few(self, number: int) -> None:
+        """Refuse a part with more columns than can be read in any reasonable time, before they are looked at."""
+        if number > MOST_COLUMNS:
+            raise self.error(
+                f"It has {number:,} columns, and at most {MOST_COLUMNS:,} are read.",
+                line=1,
+                hint="Give a row for each meter and time (the layout `long`), or several files of fewer meters.",
+            )
 
     def digest(self) -> str | None:
         """The SHA-256 of its bytes, if it has any."""

@@ -44,11 +44,13 @@ class ParquetFile(FilePart):
 
     @property
     def own_columns(self) -> tuple[str, ...]:
+        self._few(len(self.schema))
         return _without_index(self.schema)
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         self._check_columns(columns)
-        stored = [name for name in columns if name in self.schema.names]
+        there = set(self.schema.names)
+        stored = [name for name in columns if name in there]
         texts = [name for name in stored if name in encoded and _is_text(self.schema.field(name).type)]
         first = 1
         # Without buffering ahead: Arrow would keep what it has read of the file until its end.
@@ -58,7 +60,7 @@ class ParquetFile(FilePart):
                 batch.validate(full=True)
                 table = pa.Table.from_batches([batch])
                 for name in columns:
-                    if name not in stored:
+                    if name not in there:
                         table = table.append_column(name, pa.repeat(self.partitions[name], batch.num_rows))
                 yield Table(table.select(list(columns)), first)
                 first += batch.num_rows
@@ -93,6 +95,7 @@ class Frame(Part):
 
     @property
     def own_columns(self) -> tuple[str, ...]:
+        self._few(len(self.schema))
         return _without_index(self.schema)
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
@@ -138,7 +141,8 @@ class Query(Part):
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         first = 1
         with self._rows() as result:
-            places = [list(result.keys()).index(name) for name in columns]
+            found = {name: place for place, name in enumerate(result.keys())}
+            places = [found[name] for name in columns]
             for rows in result.partitions(_rows_at_a_time(columns) // 8 + 1):
                 arrays = [self._array([row[place] for row in rows], first) for place in places]
                 yield Table(pa.table(dict(zip(columns, arrays, strict=True))), first)

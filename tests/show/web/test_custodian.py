@@ -77,7 +77,7 @@ def test_a_plan_is_started_once_it_is_confirmed(asked, city):
     """Unconfirmed, a start is refused with what to type, and nothing is spent; confirmed, the stream is there."""
     client = asked("custodian")
     document = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum"}).json()["document"]
-    question = {"plan": document, "acknowledge": "untested"}
+    question = {"plan": document, "acknowledge": "untested", "accept_worse": True}
     meaning = client.post("/v1/custodian/explain", json=question).json()
     assert "spend 1 for ever and 1 a cycle on" in meaning["confirm"]
     assert any("pattern budget" in sentence for sentence in meaning["sentences"])
@@ -94,6 +94,32 @@ def test_a_plan_is_started_once_it_is_confirmed(asked, city):
     assert names == [city[1], started.json()["stream"]]
     left = client.get("/v1/custodian/budget").json()["pattern"]
     assert left == {"spent": "2", "allowed": "9", "remaining": "7"}
+
+
+def test_a_plan_worse_than_nothing_is_started_once_that_is_accepted(asked):
+    """`explain` says why in `worse`; a start without `accept_worse` is refused as such in the names of fields, and
+    nothing is spent; with it the plan is started. Of a plan that runs, or is better, nothing is said.
+    """
+    client = asked("custodian")
+    document = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum"}).json()["document"]
+    question = {"plan": document, "acknowledge": "untested"}
+    meaning = client.post("/v1/custodian/explain", json=question).json()
+    assert "worse than publishing nothing at all" in meaning["worse"]
+    assert meaning["worse"] in meaning["sentences"]
+    question["confirm"] = meaning["confirm"]
+    for more in ({}, {"accept_worse": False}):
+        refused = client.post("/v1/custodian/start", json={**question, **more})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "worse")
+        assert "`accept_worse`: True" in refused.json()["error"]["hint"]
+        assert "`mean_reading`" in refused.json()["error"]["hint"]
+    assert client.get("/v1/custodian/budget").json()["pattern"]["spent"] == "1"
+    for odd in ("yes", 7, None):
+        assert client.post("/v1/custodian/start", json={**question, "accept_worse": odd}).status_code == 422
+    assert client.post("/v1/custodian/start", json={**question, "accept_worse": True}).status_code == 201
+    assert client.post("/v1/custodian/explain", json=question).json()["worse"] is None
+    fine = {"epsilon": "2", "history": 6, "mean_reading": "400000", "minimum_group": 2}
+    document = client.post("/v1/custodian/plan", json=fine).json()["document"]
+    assert client.post("/v1/custodian/explain", json={"plan": document}).json()["worse"] is None
 
 
 def test_what_the_curator_refuses_is_refused(asked):
@@ -114,7 +140,7 @@ def test_what_the_curator_refuses_is_refused(asked):
     refused = client.post("/v1/custodian/explain", json={"plan": document, "acknowledge": weekly})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "acknowledge")
     costly = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum", "epsilon": "9"}).json()["document"]
-    assert start(costly, acknowledge="untested") == "budget"
+    assert start(costly, acknowledge="untested", accept_worse=True) == "budget"
     for wrong in ({}, {"diurnal_plan": 1}, {**document, "query": {"kind": []}}, {**document, "grid": 5}):
         assert start(wrong) == "plan"
 
@@ -149,7 +175,7 @@ def test_what_was_decided_is_answered_where_the_store_cannot_be_looked_at(asked,
     """A start and a stop that have happened are answered as such, though the look at what is new then fails."""
     client = asked("custodian", poll=3600)
     document = client.post("/v1/custodian/plan", json={**SMALL, "query": "sum"}).json()["document"]
-    question = {"plan": document, "acknowledge": "untested"}
+    question = {"plan": document, "acknowledge": "untested", "accept_worse": True}
     confirm = client.post("/v1/custodian/explain", json=question).json()["confirm"]
 
     def unreachable(reader, after=0):

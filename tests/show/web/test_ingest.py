@@ -159,7 +159,10 @@ def test_a_batch_is_for_every_stream_or_for_one(asked, city):
     """Two streams take a batch in one go; named, only the one does, and the other may still."""
     curator = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles")
     more = curator.start(
-        services.plan(query=dn.Sum()), history=services.panel().first(services.HISTORY), acknowledge="untested"
+        services.plan(query=dn.Sum()),
+        history=services.panel().first(services.HISTORY),
+        acknowledge="untested",
+        accept_worse=True,
     ).plan.hash
     client = asked("ingest")
     both = sent(client, some()).json()
@@ -287,7 +290,9 @@ def test_a_stream_that_is_not_concerned_is_not_told_of(tmp_path):
     names = [f"other-{number}" for number in range(services.HOMES)]
     others = dn.Panel.from_array(homes.readings, households=names, grid=services.GRID)
     curator = dn.Curator.open(tmp_path / "city.db", profiles=tmp_path / "profiles")
-    second = curator.start(services.plan(), history=others.first(services.HISTORY), acknowledge="untested")
+    second = curator.start(
+        services.plan(), history=others.first(services.HISTORY), acknowledge="untested", accept_worse=True
+    )
     (fate,) = batch.take(curator, SENT, others.between(later, later + 4))
     assert fate.stream == second.plan.hash
     assert curator.streams()[0].rows() == []

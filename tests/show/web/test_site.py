@@ -161,7 +161,8 @@ def start(process, **more):
         found = client.post("/v1/custodian/plan", json=asked).json()
         question = {"plan": found["document"], "acknowledge": "untested"}
         confirm = client.post("/v1/custodian/explain", json=question).json()["confirm"]
-        return client.post("/v1/custodian/start", json={**question, "confirm": confirm}).json()["stream"]
+        told = {**question, "confirm": confirm, "accept_worse": True}
+        return client.post("/v1/custodian/start", json=told).json()["stream"]
 
 
 def lasting(folder, batches, **more):
@@ -473,7 +474,7 @@ def test_names_are_never_taken_for_markup(chromium, tmp_path):
     dn.save_panel(named, folder / "homes.parquet")
     curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="9", strong="9"), profiles=folder / "profiles")
     history = named.first(services.HISTORY)
-    stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested")
+    stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested", accept_worse=True)
     stream.report(named.between(services.FIRST, services.FIRST + 40))
     tokens.make(folder / "tokens.json", name="custodian", role="custodian")
     with services.running(folder) as process, visit(chromium, (process, stream.plan.hash)) as opened:
@@ -951,7 +952,9 @@ def test_a_refused_plan_says_why(chromium, fresh):
 
 
 def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
-    """Nothing starts until what it spends is typed; then its first reports arrive while readings are sent."""
+    """Nothing starts until what it spends is typed, and that it is worse than nothing is accepted; then its first
+    reports arrive while readings are sent.
+    """
     with room(chromium, fresh) as opened:
         page = opened.page
         page.fill("#high", DOMAIN)
@@ -973,8 +976,18 @@ def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
         assert read == said
         assert any(each.startswith("Not promised: ") for each in read)
         assert page.evaluate("document.activeElement.id") == "confirm-title"
+        assert "worse than publishing nothing at all" in opened.text("#worse-said")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "accept-worse"
+        assert not page.is_checked("#accept-worse")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.id") == "typed"
+        page.keyboard.type(phrase)
+        assert page.is_disabled("#start")
+        page.check("#accept-worse")
+        assert page.is_enabled("#start")
+        page.fill("#typed", "")
+        page.focus("#typed")
         page.keyboard.type(phrase[:-1])
         assert page.is_disabled("#start")
         page.keyboard.press("Enter")
@@ -1204,7 +1217,7 @@ def test_a_long_name_of_a_group_fits_on_a_phone(chromium, tmp_path):
         tmp_path / "city.db", dn.Budget(pattern="9", strong="9"), profiles=tmp_path / "profiles"
     )
     history = named.first(services.HISTORY)
-    stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested")
+    stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested", accept_worse=True)
     stream.report(named.between(services.FIRST, services.FIRST + 40))
     tokens.make(tmp_path / "tokens.json", name="custodian", role="custodian")
     size = {"viewport": {"width": 390, "height": 800}}

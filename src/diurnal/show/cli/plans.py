@@ -190,4 +190,9 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
 
 def add(app: typer.Typer) -> None:
     """Add the verb."""
-    verbs.add(app, "plan", plan, example="diurnal plan homes.parquet --epsilon 1 --history 60 --out plan.json")
+    verbs.add(
+        app,
+        "plan",
+        plan,
+        example="diurnal plan homes.parquet --epsilon 1 --history 60 --mean-reading 400 --out plan.json",
+    )

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
-from diurnal.errors import PlanError
+from diurnal.errors import PlanError, StoreError
 from diurnal.exact import text
 from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
@@ -20,6 +20,7 @@ from diurnal.show.page.ledger import lines
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
+    from diurnal.curator.verification import Verification
 
 
 def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
@@ -41,7 +42,17 @@ def ledger(
     What is spent is for a shift of the pattern, and for any one reported cycle: many cycles together lose more.
     """
     curator = a_store(store, profiles)
-    found, events = curator.status(), curator.ledger()
+    looked = curator.verify(head) if verify or head is not None else None
+    told: dict[str, Any] = {} if looked is None else _looked(looked)
+    try:
+        found, events = curator.status(), curator.ledger()
+    except StoreError:
+        if looked is None or looked.sound:
+            raise
+        # What is damaged cannot be listed; what was found is said all the same.
+        screen.say(looked)
+        screen.result(told)
+        raise typer.Exit(1) from None
     caps = {"pattern": found.pattern, "strong": found.strong}
     content: dict[str, Any] = {
         "spent": {name: text(spent) for name, (spent, _) in caps.items()},
@@ -54,13 +65,16 @@ def ledger(
     for name, said in found.spending().items():
         screen.say(f"{name}: {said}")
     screen.say(f"head {found.head}")
-    if verify or head is not None:
-        looked = curator.verify(head)
-        content |= {"sound": looked.sound, "findings": list(looked.findings)}
+    if looked is not None:
         screen.say(looked)
-    screen.result(content)
-    if not content.get("sound", True):
+    screen.result({**content, **told})
+    if looked is not None and not looked.sound:
         raise typer.Exit(1)
+
+
+def _looked(looked: Verification) -> dict[str, Any]:
+    listed = {"findings": list(looked.findings), "not_checked": list(looked.not_checked)}
+    return {"sound": looked.sound, **listed}
 
 
 def _event(event: Event) -> dict[str, Any]:

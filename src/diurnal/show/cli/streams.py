@@ -60,6 +60,12 @@ def start(
     acknowledge: Annotated[
         str | None, typer.Option(help="The digest of the verdict you have read; or untested.")
     ] = None,
+    accept_worse: Annotated[
+        bool,
+        typer.Option(
+            "--accept-worse", help="Start it although it is predicted to be worse than publishing nothing."
+        ),
+    ] = False,
     without: Without = None,
     skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.", min=0)] = 0,
     pattern_cap: Annotated[
@@ -90,11 +96,11 @@ def start(
         rehearsal = Curator.in_memory(budget)
         if is_far(learned) and not dry_run:
             # A start would write profiles into the lake: it is only asked, what was acknowledged too.
-            sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge or "")
+            sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge or "", accept_worse=accept_worse)
         else:
             sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge)
             if not dry_run:
-                rehearsal.start(wanted, history=learned, acknowledge=acknowledge)
+                rehearsal.start(wanted, history=learned, acknowledge=acknowledge, accept_worse=accept_worse)
     else:
         sentences = there.explain(wanted, learned)
     chosen = choose(wanted, learned)
@@ -102,7 +108,7 @@ def start(
     told: dict[str, Any] = {"certificate_number": number, "sentences": sentences, "warnings": warnings}
     if not dry_run:
         curator = there or Curator.open(store, budget, profiles=profiles)
-        stream = curator.start(wanted, history=learned, acknowledge=acknowledge)
+        stream = curator.start(wanted, history=learned, acknowledge=acknowledge, accept_worse=accept_worse)
         # A stream that runs already may have been started before the planner gave its plan a bound.
         number = told["certificate_number"] = stream.plan.certificate_number
         screen.log("started", plan=stream.plan.hash, plan_level=wanted.level)

@@ -205,6 +205,10 @@ SAID = {
     "Let informed(plan, shape, open_data=...) make the plan.": "Let `diurnal plan --open-data` make the plan.",
     "Give open_data=panel of other homes, or level=the mean": "Give --open-data, a panel of other homes, or "
     "--mean-reading, the mean",
+    "plan = dn.informed(plan, panel, level=the public mean of a reading), or open_data=panel of other homes": ""
+    "make the plan anew with `diurnal plan` and --mean-reading, the public mean of a reading, or --open-data, a "
+    "panel of other homes",
+    "accept_worse=True": "--accept-worse",
     "Let diurnal.choose(plan, shape) decide": "Leave it to auto",
     "lower minimum_group": "lower --minimum-group",
     "or panel.with_period(...) with a shorter period": "or a shorter --period",

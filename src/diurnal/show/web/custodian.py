@@ -17,6 +17,7 @@ from diurnal.curator.starting import bound_to
 from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
+from diurnal.planning.planner import worse_than_nothing
 from diurnal.private import private
 from diurnal.readings.grid import slots_of
 from diurnal.readings.kept import open_panel
@@ -106,14 +107,19 @@ def _proposed(service: Service, question: decisions.PlanQuestion) -> Proposal:
 
 @router.post("/explain", response_model=decisions.Meaning, summary="What starting a plan would mean")
 async def explain(request: Request, question: decisions.StartQuestion) -> dict[str, Any]:
-    """Nothing is drawn, spent or written. It says what must be typed to start it."""
+    """Nothing is drawn, spent or written. It says what must be typed to start it, and whether that is worth it."""
     service = service_of(request)
     wanted, history = await service.think(lambda: _wanted(service, question))
-    sentences = await service.write(
-        lambda: service.curator.explain(wanted, history, acknowledge=question.acknowledge)
-    )
+
+    def work() -> tuple[list[str], str | None]:
+        sentences = service.curator.explain(wanted, history, acknowledge=question.acknowledge)
+        worse = worse_than_nothing(wanted, min(history.shape_by(wanted.groups).group_sizes))
+        # Of a stream that runs already it is not said: it is found, and nothing is spent.
+        return sentences, worse if worse in sentences else None
+
+    sentences, worse = await service.write(work)
     names = {"stream": wanted.hash, "certificate_number": wanted.certificate_number}
-    return {**names, "sentences": sentences, "confirm": phrase(wanted)}
+    return {**names, "sentences": sentences, "confirm": phrase(wanted), "worse": worse}
 
 
 @router.post("/start", response_model=decisions.Started, status_code=201, summary="Start a plan")
@@ -131,7 +137,9 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
 
     def work() -> tuple[Plan, list[str], str]:
         sentences = service.curator.explain(wanted, history)
-        stream = service.curator.start(wanted, history=history, acknowledge=question.acknowledge)
+        stream = service.curator.start(
+            wanted, history=history, acknowledge=question.acknowledge, accept_worse=question.accept_worse
+        )
         return stream.plan, sentences, service.curator.head
 
     plan, sentences, head = await service.write(work)

@@ -27,6 +27,7 @@ BY_KIND: tuple[tuple[type[DiurnalError], int, str], ...] = (
     (errors.OverlapError, 409, "overlap"),
     (errors.PopulationError, 409, "population"),
     (errors.AcknowledgeError, 409, "acknowledge"),
+    (errors.WorseError, 409, "worse"),
     (errors.RefusedError, 409, "refused"),
     (errors.ClockError, 422, "clock"),
     (errors.UnitError, 422, "unit"),
@@ -127,6 +128,8 @@ def of_error(error: DiurnalError) -> ProblemError:
 SAID = {
     "Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest)": "Read GET /v1/custodian/check, "
     "then send its `digest` as `acknowledge`",
+    "plan = dn.informed(plan, panel, level=the public mean of a reading), or open_data=panel of other homes": ""
+    "give POST /v1/custodian/plan the public mean of a reading as `mean_reading`",
     "Leave it out: history.without([...]).": "Its operator leaves it out: `diurnal serve --without`.",
     "See panel.households.": "Look at what `diurnal serve --without` was given.",
     "curator.raise_cap(...), diurnal raise-cap": "`diurnal raise-cap`",

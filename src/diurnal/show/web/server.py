@@ -32,6 +32,7 @@ from diurnal.show.web.descriptors import fitted
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import opened
 from diurnal.show.web.settings import Settings
+from diurnal.show.web.tls import check_tls
 from diurnal.show.web.workers import supervise
 
 GRACE = 30
@@ -255,10 +256,13 @@ def run(settings: Settings, door: Door, *, ready: Callable[[str], None], log_lev
         log_level: From which level on lines are logged.
 
     Raises:
-        InputError: The port is taken, the door is refused, or there are too few open files.
+        InputError: The port is taken, the door is refused, certificate or key cannot be used, or there are too few
+            open files.
         StoreError: There is no store.
     """
     door.check(settings.store)
+    if door.certificate is not None and door.key is not None:
+        check_tls(door.certificate, door.key)
     settings = _fitted(settings, log_level)
     if door.workers == 1:
         # Made before the port is taken: what is wrong with store or tokens is said first.

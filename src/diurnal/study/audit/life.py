@@ -142,7 +142,7 @@ def trusting(curator: Curator) -> Curator:
 
 
 def _plain(plan: Plan, panel: Panel, curator: Curator, seen: _Seen) -> tuple[Curator, Stream]:
-    stream = curator.start(plan, history=panel.first(plan.history), acknowledge="untested")
+    stream = curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
     seen.look(stream.report(panel.after(plan.history)))
     return curator, stream
 
@@ -154,7 +154,7 @@ def _eventful(plan: Plan, panel: Panel, reopen: Callable[[], Curator], seen: _Se
 
     def restarted() -> tuple[Curator, Stream]:
         curator = reopen()
-        return curator, curator.start(plan, history=history, acknowledge="untested")
+        return curator, curator.start(plan, history=history, acknowledge="untested", accept_worse=True)
 
     if plan.history:
         # Of several cycles nothing may come; a single one is reported in pattern mode.

@@ -157,6 +157,11 @@ class StartQuestion(BaseModel):
     acknowledge: str | None = Field(None, max_length=128, description="The digest of the verdict that was read.")
     skip: int = Field(0, ge=0, le=100_000, description="How many cycles of the panel come before the history.")
     confirm: str | None = Field(None, max_length=200, description="What /v1/custodian/explain says is to be typed.")
+    accept_worse: bool = Field(
+        False,
+        strict=True,
+        description="Start it although it is predicted to be worse than publishing nothing at all (`worse`).",
+    )
 
 
 COSTS = "It costs 1 of the pattern budget of 2; 0 was spent before by its most charged household, and 1 is left."
@@ -171,6 +176,7 @@ class Meaning(BaseModel):
             "certificate_number": NUMBER,
             "sentences": [COSTS],
             "confirm": "spend 1 for ever and 1 a cycle on 3a1b3149",
+            "worse": None,
         }
     )
 
@@ -178,6 +184,10 @@ class Meaning(BaseModel):
     certificate_number: str = Field(description=SIGNED)
     sentences: list[str] = Field(description="In plain sentences.")
     confirm: str = Field(description="What must be typed to start it.")
+    worse: str | None = Field(
+        description="Why it is predicted to be worse than publishing nothing at all; null if it is not. Starting "
+        "it is refused then unless `accept_worse` is sent."
+    )
 
 
 class Started(BaseModel):

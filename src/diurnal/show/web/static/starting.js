@@ -7,7 +7,10 @@ import { table } from "./table.js";
 const SHOWN = 24, WORDS = { live: "live", waiting: "cut off: trying again", stopped: "stopped" };
 let plan = null, digest = null, after = null;
 
+// What is worse than nothing is accepted with a tick, and only where there is something to accept.
+const accepted = () => !by("worse").hidden && by("accept-worse").checked;
 const question = (more) => ({ plan: plan.document, acknowledge: digest() || "untested", ...more });
+const ready = () => by("typed").value.trim() === by("phrase").textContent && (by("worse").hidden || accepted());
 const listed = (sentences) => sentences.map((said) => make("li", {}, said));
 
 function say(words, { refused = false } = {}) {
@@ -27,7 +30,7 @@ async function explain() {
   const mine = plan;
   say("Asking…");
   try {
-    const { sentences, confirm, stream } = await post("/v1/custodian/explain", question());
+    const { sentences, confirm, stream, worse } = await post("/v1/custodian/explain", question());
     if (mine !== plan) return;
     fill(by("promised"), listed(plan.sentences));
     fill(by("meaning"), listed(sentences));
@@ -37,6 +40,9 @@ async function explain() {
     by("digest").textContent = digest()
       ? `The verdict that you have read goes with it: ${digest()}.`
       : "You have not looked at the panel: the plan would be started untested, and the ledger would say so.";
+    by("worse").hidden = !worse;
+    by("worse-said").textContent = worse || "";
+    by("accept-worse").checked = false;
     by("typed").value = "";
     by("start").disabled = true;
     by("start-refused").hidden = true;
@@ -52,7 +58,7 @@ async function start(event) {
   if (by("start").disabled) return;
   by("start").disabled = true;
   try {
-    const { stream } = await post("/v1/custodian/start", question({ confirm: by("typed").value }));
+    const { stream } = await post("/v1/custodian/start", question({ confirm: by("typed").value, ...(accepted() ? { accept_worse: true } : {}) }));
     by("confirming").hidden = true;
     say("");
     watch(stream);
@@ -92,6 +98,6 @@ function watch(stream) {
 export function work(given) {
   ({ digest, after } = given);
   by("explain").addEventListener("click", explain);
-  by("typed").addEventListener("input", () => { by("start").disabled = by("typed").value.trim() !== by("phrase").textContent; });
+  for (const [name, happens] of [["typed", "input"], ["accept-worse", "change"]]) by(name).addEventListener(happens, () => { by("start").disabled = !ready(); });
   by("confirming").addEventListener("submit", start);
 }
