@@ -284,21 +284,6 @@ def test_what_was_taken_is_found_missing_added_or_changed(change, lasting):
     assert curator.verify().findings == ("what was taken is not what was written",)
 
 
-def test_a_store_of_version_2_seals_what_it_holds(copied):
-    """Brought up to date, a store of version 2 has a seal for each row it holds, and knows what it has taken."""
-    edited(
-        copied / "city.db",
-        ("alter table held drop column seal",),
-        ("delete from facts where name = 'taken'",),
-        ("update facts set value = '2' where name = 'version'",),
-    )
-    curator = dn.Curator.open(copied / "city.db")
-    assert curator.verify().sound
-    curator.close()
-    edited(copied / "city.db", ("update held set present = zeroblob(50) where step = 2400",))
-    assert "holds of step 2400" in str(dn.Curator.open(copied / "city.db").verify())
-
-
 # What a damaged store does not lose.
 
 

@@ -155,6 +155,23 @@ def test_a_store_of_version_1_vouches_for_noise_that_it_finds(lasting):
     assert "cycle 4, is not what was drawn" in str(again.verify())
 
 
+def test_a_store_of_version_1_seals_the_readings_that_it_holds(lasting):
+    """Brought up to date, a store has a seal for each row that it holds, and finds damage to it from then on."""
+    panel = town()
+    curator = lasting(budget=support.ROOMY)
+    stream = start(curator, panel, **LEVELS["strong"], grace=2)
+    # One home is missing: the steps wait.
+    stream.report(panel.between(16, 18).columns(np.arange(panel.n_households - 1)))
+    as_version_1(curator)
+    again = lasting()
+    assert again.verify().sound
+    with again._store.transaction():
+        held = again._store.held(1, range(16, 18))
+    assert sorted(held) == [16, 17]
+    change(again, sa.update(schema.held).where(schema.held.c.step == 17).values(reached=False))
+    assert "holds of step 17" in str(again.verify())
+
+
 def test_two_at_once_do_not_draw_the_noise_of_one_cycle(lasting):
     """Two curators that report different steps of one cycle at once use one noise, committed to once."""
     panel = town()

@@ -360,7 +360,9 @@ def test_days_that_pattern_plans_report_are_not_counted_for_others():
     fields = {"query": dn.Sum(), "grid": GRID, "domain": (0, 2 * 10**6), "history": HISTORY, "epsilon": "1"}
     plan = dn.Plan(**fields, **LEVELS["slotwise"])
     later = secret_panel(cycles=2 * CYCLES)
-    other = curator.start(plan, history=later.between(4 * CYCLES, 4 * (CYCLES + HISTORY)), acknowledge="untested")
+    other = curator.start(
+        plan, history=later.between(4 * CYCLES, 4 * (CYCLES + HISTORY)), acknowledge="untested", accept_worse=True
+    )
     said = "Days that plans of level pattern report are not protected, and not counted"
     for each in (stream, other):
         page = public_page(curator, each)

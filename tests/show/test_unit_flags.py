@@ -30,7 +30,7 @@ def city(tmp_path):
         **{**support.SLOTWISE, "variation_bound": 500},
     )
     curator = dn.Curator.open(tmp_path / "city.db", support.ROOMY)
-    curator.start(plan, history=PANEL.first(14), acknowledge="untested")
+    curator.start(plan, history=PANEL.first(14), acknowledge="untested", accept_worse=True)
     curator.close()
     day(tmp_path / "day.csv", "value", np.arange(20))
     return tmp_path

@@ -76,7 +76,7 @@ def worse_than_nothing(plan: Plan, n: int) -> str | None:
         return None
     unit = plan.query.unit(plan.grid.unit)
     return (
-        f"Its reports are predicted to be worse than publishing nothing at all: the error of a report of {n} "
+        f"The plan's reports are predicted to be worse than publishing nothing at all: the error of a report of {n} "
         f"households is {short(error)} {unit}, that of nothing at all {short(nothing.errors.step)} "
         f"({nothing.note})."
     )

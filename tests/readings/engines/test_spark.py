@@ -549,7 +549,18 @@ def test_the_command_line_starts_and_reports_in_the_lake(town, spark, tmp_path, 
         caps = ("--pattern-cap", 9, "--strong-cap", 9)
         run("start", plan, "--history", homes, "--store", store, *caps, code=1)
         assert not store.exists()
-        run("start", plan, "--history", homes, "--store", store, *caps, "--acknowledge", "untested")
+        run(
+            "start",
+            plan,
+            "--history",
+            homes,
+            "--store",
+            store,
+            *caps,
+            "--acknowledge",
+            "untested",
+            "--accept-worse",
+        )
         rows = run("report", homes, "--store", store, "--json")
         out = tmp_path / f"{name}.csv"
         CliRunner().invoke(app, ["export", "--store", str(store), "--out", str(out)])
