@@ -96,6 +96,13 @@ def decimal(value: Fraction, places: int, *, over: int = 1) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
 
 
+def decimal_up(value: Fraction) -> str:
+    """A number as a decimal of at most six places unless it needs fewer to be exact, never below itself."""
+    if text(value) == decimal(value, 6).rstrip("0").rstrip("."):
+        return text(value)
+    return decimal(Fraction(-(-value * 10**6 // 1), 10**6), 6)
+
+
 def sqrt_up(square: int) -> int:
     """The smallest integer whose square is at least `square`."""
     root = math.isqrt(square)

@@ -6,10 +6,12 @@ import pytest
 
 import diurnal as dn
 import support
+from diurnal.curator.layers import Layers
 from diurnal.errors import PlanError
 from diurnal.planning.accuracy import known_total
 from diurnal.planning.prediction import Errors, Prediction, Row
 from diurnal.promise.mechanisms import SLOTS
+from diurnal.show.certificate import certificate
 from diurnal.study.audit import laws
 
 DAY = dn.Grid()
@@ -142,6 +144,68 @@ def test_an_unknown_bias_is_said():
     one = plan(mechanism="basis")
     assert dn.predict(one, SHAPE).row("basis").bias is None
     assert any("is not known" in said for said in dn.explain(one, SHAPE))
+
+
+def test_an_error_of_which_not_all_is_known_is_a_least_one():
+    """Where what is dropped is not known, errors are said to be least ones, and are held against no others."""
+    one = plan(mechanism="basis")
+    row = dn.predict(one, SHAPE).row("basis")
+    assert row.said() == f"at least {row.errors.step:.4g}"
+    said = " ".join(dn.explain(one, SHAPE))
+    assert f"predicted error is {row.said()} Wh" in said
+    assert "It cannot be held against the" in said
+    assert "has least predicted error" not in said
+    known = dn.predict(plan(), SHAPE).row("cube")
+    assert "least" not in known.said()
+    table = certificate(one, SHAPE)
+    assert f"| **basis** (this plan) | {row.said()} | {row.said('day')} | {row.said('year')} |" in table
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+@pytest.mark.parametrize("sizes", [(30,), (20, 280), (40, 260)])
+def test_predicted_noise_is_that_of_rows_where_small_groups_are_drawn_towards_the_reference(level, sizes):
+    """A layer that shrinks noisy coefficients does so by the group's size: rows have the predicted noise."""
+    asked = dn.Plan(epsilon="1", domain=(0, 20_000), history=91, level=level, groups="suburb")
+    chosen = dn.choose(dn.informed(asked, dn.Shape(group_sizes=sizes), level=400), dn.Shape(group_sizes=sizes))
+    assert chosen.shrink
+    n = min(sizes)
+    layers = Layers(chosen, 1, n, n)
+    rows = math.sqrt(np.mean([form.deviation**2 for form in layers.forms])) / n
+    row = dn.predict(chosen, dn.Shape(group_sizes=sizes)).row(chosen.mechanisms_text)
+    assert row.std == pytest.approx(rows)
+    assert known_total(chosen, n).unknown == pytest.approx(rows)
+
+
+def test_a_split_histogram_pays_for_two_bins():
+    """A household that changes leaves one bin and enters another: twice the noise of a share, or sqrt(2) times."""
+    counting = {"level": "cycle", "epsilon": "1", "domain": (0, 8000), "mechanism": "laplace"}
+    share, bins = (
+        dn.predict(dn.Plan(query=query, **counting), SHAPE).split
+        for query in (dn.Share(above=500), dn.Histogram((100, 500, 1000)))
+    )
+    homes = SHAPE.group_sizes[0]
+    assert bins[0].std == pytest.approx(2 * homes * share[0].std)
+    assert bins[1].std == pytest.approx(math.sqrt(2) * homes * share[1].std)
+
+
+@pytest.mark.parametrize(
+    ("fields", "counts"),
+    [
+        (
+            {"default_reading": 7},
+            "as the home's usual one, and where a home has none as 7 Wh; what that does is in",
+        ),
+        (
+            {"level": "cycle", "query": dn.Share(above=500), "history": 0, "body": None},
+            "as one in no bin; what that",
+        ),
+    ],
+)
+def test_what_a_missing_reading_counts_as_is_said_with_every_error(fields, counts):
+    """Explanation and certificate say what a missing reading counts as, and that no stated error has it."""
+    one = plan(mechanism="laplace", **fields)
+    assert counts in " ".join(dn.explain(one, SHAPE))
+    assert counts in certificate(one, SHAPE).partition("## Predicted error")[2]
 
 
 def test_auto_never_drops_the_user_s_bounds():

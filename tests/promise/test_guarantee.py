@@ -110,6 +110,7 @@ def test_a_basis_layer_says_that_history_is_not_covered():
     )
     assert promise.history is None
     assert "not covered" in str(promise)
+    assert "that a pattern plan reported or learned from has that plan's promise only" in str(promise)
 
 
 def test_a_slot_that_cannot_move_leaves_history_uncovered_by_cube():

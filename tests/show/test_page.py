@@ -251,11 +251,49 @@ def test_the_whole_promise_is_on_the_page(level):
 def test_what_other_plans_cost_the_same_households_is_said():
     """A page whose store has spent more than its own plan says what all plans cost together; others say nothing."""
     curator, stream, panel = started("pattern")
-    words = "Other plans report on these households too: together they cost"
+    words = "The store has had other plans too: all of them together cost the most charged household"
     assert words not in public_page(curator, stream)
     plan = dataclasses.replace(stream.plan, query=dn.Mean(), epsilon=Fraction(1, 2))
     curator.start(plan, history=panel.first(HISTORY), acknowledge=dn.check(panel).digest, accept_worse=True)
     assert f"{words} 1.5 for a shift of the usual day." in public_page(curator, stream)
+
+
+@pytest.mark.parametrize("delta", ["0.000001", "0.001"])
+def test_what_gaussian_plans_cost_together_is_said_at_the_delta_of_the_store(delta):
+    """However large the store's delta, a second plan is told of; what is spent is said at that delta."""
+    panel = secret_panel()
+    fields = {
+        "grid": GRID,
+        "domain": (0, 2 * 10**6),
+        "history": HISTORY,
+        "epsilon": "1",
+        "delta": "1e-6",
+        "minimum_group": 1,
+        **LEVELS["slotwise"],
+        "mechanism": "gaussian",
+        "cycle_mechanism": "gaussian",
+    }
+    curator = dn.Curator.in_memory(dn.Budget(pattern=9, strong=9, delta=delta))
+    streams = []
+    for query in (dn.Sum(), dn.Mean()):
+        plan = dn.Plan(query=query, **fields)
+        words = text_of(public_page(curator, streams[0])) if streams else "other plans too"
+        assert ("other plans too" in words) is not bool(streams)
+        read = dn.check(panel).digest
+        streams.append(curator.start(plan, history=panel.first(HISTORY), acknowledge=read, accept_worse=True))
+    words = text_of(public_page(curator, streams[0]))
+    spent = curator.status().pattern[0]
+    said = re.search(r"the most charged household ([\d.]+) for a shift of the usual day", words)[1]
+    assert spent <= Fraction(said) < spent + Fraction(1, 10**6)
+    assert f"for any one reported day (at delta {delta})." in words
+    assert f"of 9 spent, {float(9 - Fraction(said)):.6f} left (at delta {delta})" in words
+    assert re.search(
+        rf"{said} of 9 spent by the most charged household, [a-z ]+\(at delta {delta}\)", str(curator.status())
+    )
+    alone = (
+        f"over 365 reported days (at delta {delta})" if delta == "0.000001" else "over 365 reported days (at delta"
+    )
+    assert alone in words
 
 
 def test_the_page_asks_for_nothing():

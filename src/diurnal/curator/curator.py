@@ -375,6 +375,7 @@ class Curator:
                 head=str(head),
                 pattern=(spending.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
                 strong=(spending.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                delta=None if budget.delta is None else Fraction(budget.delta),
                 levels=head.levels,
                 streams=tuple(_status(record, self._store) for record in records),
             )

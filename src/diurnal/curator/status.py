@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from diurnal.exact import text
+from diurnal.exact import decimal_up, text
 from diurnal.private import Private, PrivateDict, private
 
 
@@ -101,6 +101,8 @@ class Status(Private):
     """Spent by the most charged household for a shift of its usual cycle, and allowed."""
     strong: tuple[Fraction, Fraction]
     """Spent by the most charged household for any one reported cycle, and allowed."""
+    delta: Fraction | None
+    """The delta at which Gaussian plans are read; None where there can be none."""
     levels: str
     """The first letters of the levels of all its plans, those behind a fence included."""
     streams: tuple[StreamStatus, ...]
@@ -116,7 +118,8 @@ class Status(Private):
         without, said = self.uncounted(), {}
         for name, (spent, allowed) in (("pattern", self.pattern), ("strong", self.strong)):
             what = SPENT_FOR[name].format(cycle="cycle")
-            figure = f"{text(spent)} of {text(allowed)} spent by the most charged household, {what}"
+            at = "" if self.delta is None else f" (at delta {text(self.delta)})"
+            figure = f"{decimal_up(spent)} of {text(allowed)} spent by the most charged household, {what}{at}"
             counted = [figure] if spent or name not in without else []
             said[name] = "; ".join([*counted, *([without[name]] if name in without else [])])
         return said
@@ -128,6 +131,7 @@ class Status(Private):
                 "head": self.head,
                 "pattern": {"spent": text(self.pattern[0]), "allowed": text(self.pattern[1])},
                 "strong": {"spent": text(self.strong[0]), "allowed": text(self.strong[1])},
+                "delta": None if self.delta is None else text(self.delta),
                 "uncounted": self.uncounted(),
                 "streams": [
                     {name: getattr(stream, name) for name in stream.__dataclass_fields__} for stream in self.streams

@@ -48,8 +48,8 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         open_data: Public readings that tell what is dropped.
         laplace: The standard deviation of Laplace noise in the same place, to compare with.
     """
-    weight, share, denominator = _heaviest(plan), _share(plan, n), plan.query.denominator(n)
-    pattern, cycle = plan.pattern_layer(weight), plan.cycle_layer(weight)
+    share, denominator = _share(plan, n), plan.query.denominator(n)
+    pattern, cycle = _layers(plan, n)
     slots, cells = plan.grid.slots, len(plan.query.series)
     steps = np.eye(slots)
     noise = [_noise_variance(plan, pattern, cycle, row, cells) for row in steps]
@@ -86,8 +86,7 @@ def report_error(plan: Plan, n: int) -> float:
         plan: With its mechanisms named.
         n: The size of the group.
     """
-    weight = _heaviest(plan)
-    pattern, cycle = plan.pattern_layer(weight), plan.cycle_layer(weight)
+    pattern, cycle = _layers(plan, n)
     std = math.sqrt(_mean_variance(plan, pattern, None) + _mean_variance(plan, None, cycle))
     bias = _Bias.of(plan, pattern, cycle, None, _share(plan, n)).rms
     return math.hypot(std / plan.query.denominator(n), bias)
@@ -124,8 +123,8 @@ def known_total(plan: Plan, n: int) -> KnownTotal | None:
         plan: With its mechanisms named.
         n: The size of the group.
     """
-    weight, denominator = _heaviest(plan), plan.query.denominator(n)
-    pattern, cycle = plan.pattern_layer(weight), plan.cycle_layer(weight)
+    denominator = plan.query.denominator(n)
+    pattern, cycle = _layers(plan, n)
     if pattern is None:
         return None
     slots = np.eye(plan.grid.slots)
@@ -304,6 +303,13 @@ def _dropped(layer: Mechanism, vectors: Any) -> Floats:
     return dropped
 
 
+def _layers(plan: Plan, n: int) -> tuple[Mechanism | None, Mechanism | None]:
+    """The layers that a group of n households gets: how much a layer draws towards its prior depends on n."""
+    weight, query = _heaviest(plan), plan.query
+    total = sum(query.values) if isinstance(query, Weighted) else n
+    return plan.pattern_layer(weight, total), plan.cycle_layer(weight)
+
+
 def _heaviest(plan: Plan) -> int:
     query = plan.query
     return max(map(abs, query.values)) if isinstance(query, Weighted) else 1
@@ -366,13 +372,16 @@ def _flat_row(name: str, error: float, plan: Plan, note: str) -> Row:
 
 def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
     """Epsilon split over every report of the horizon, by Laplace and by Gaussian noise."""
-    width = 1 if plan.level == "cycle" else plan.domain[1] - plan.domain[0]
+    width, cells = plan.domain[1] - plan.domain[0], 1
+    if plan.level == "cycle":
+        # A household that changes leaves one bin and enters another.
+        width, cells = 1, min(2, len(plan.query.series))
     reach = _heaviest(plan) * width / plan.query.denominator(n)
     delta = Fraction(plan.delta) if plan.delta is not None else SPLIT_DELTA
     rho = float(zcdp_for(plan.eps_z, delta))
     stds = {
-        "split Laplace": math.sqrt(2) * reports * reach / float(plan.eps_z),
-        "split Gaussian": math.sqrt(reports / (2 * rho)) * reach,
+        "split Laplace": math.sqrt(2) * reports * cells * reach / float(plan.eps_z),
+        "split Gaussian": math.sqrt(reports * cells / (2 * rho)) * reach,
     }
     return tuple(
         Row(

@@ -76,9 +76,8 @@ def worse_than_nothing(plan: Plan, n: int) -> str | None:
         return None
     unit = plan.query.unit(plan.grid.unit)
     return (
-        f"The plan's reports are predicted to be worse than publishing nothing at all: the error of a report of {n} "
-        f"households is {short(error)} {unit}, that of nothing at all {short(nothing.errors.step)} "
-        f"({nothing.note})."
+        f"The plan's reports are predicted to be worse than publishing nothing at all: the error of a report of "
+        f"{n} households is {short(error)} {unit}, that of nothing at all {nothing.said()} ({nothing.note})."
     )
 
 
@@ -300,10 +299,22 @@ def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> 
     if row.note:
         bias = f"{bias}; {row.note}" if row.bias is not None else row.note
     return (
-        f"A report's predicted error is {short(row.errors.step)} {unit} ({bias}); that of a day's total "
-        f"{short(row.errors.day)}, of a year's {short(row.errors.year)}. Nothing at all would have "
-        f"{short(beside.errors.step)} ({beside.note}).{_whose(plan)}"
+        f"A report's predicted error is {row.said()} {unit} ({bias}); that of a day's total {row.said('day')}, of "
+        f"a year's {row.said('year')}. Nothing at all would have {beside.said()} ({beside.note}).{_whose(plan)} "
+        f"{missing(plan)}"
     )
+
+
+def missing(plan: Plan) -> str:
+    """What a missing reading counts as, in a sentence: the same wherever an error is stated."""
+    if plan.level == "cycle":
+        counts = "A home whose reading is missing counts as one in no bin"
+    else:
+        counts = (
+            "A missing reading counts as the home's usual one, and where a home has none as "
+            f"{plan.default_reading} {plan.grid.unit}"
+        )
+    return f"{counts}; what that does is in no stated error."
 
 
 def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
@@ -312,10 +323,15 @@ def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
     if not others:
         return ""
     best = min(others, key=lambda each: each.errors.step)
+    if row.bias is None:
+        return (
+            f"It cannot be held against the {len(others)} other ways to add noise: what it drops is not known. Of "
+            f"those {best.name} has the least predicted error of a report, {best.said()} {unit}."
+        )
     words = "least" if row.errors.step <= best.errors.step else "not the least"
     return (
         f"Of {len(prediction.mechanisms)} ways to add noise it has {words} predicted error of a report; of the "
-        f"others {best.name} has the least, {short(best.errors.step)} {unit}."
+        f"others {best.name} has the least, {best.said()} {unit}."
     )
 
 

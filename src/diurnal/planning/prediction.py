@@ -42,11 +42,16 @@ class Row:
     bias: float | None
     """What is dropped, root mean square; None if no public reference tells."""
     errors: Errors
-    """Noise and known bias together."""
+    """Noise and known bias together; more where `bias` is None."""
     relative_to_laplace: float | None = None
     """std over that of Laplace noise in the same place."""
     note: str = ""
     """What to know when comparing."""
+
+    def said(self, span: str = "step") -> str:
+        """One of `errors` in four digits; said to be a least one where not all of it is known."""
+        least = "at least " if self.bias is None else ""
+        return f"{least}{short(getattr(self.errors, span))}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -99,8 +104,7 @@ class Prediction:
         """Why a mechanism would be a bad choice."""
         beside = [each for each in (self.without_data, self.unspent) if each is not None]
         return [
-            f"{row.name} is predicted to be worse ({short(row.errors.step)}) than {each.name} "
-            f"({short(each.errors.step)}): {each.note}"
+            f"{row.name} is predicted to be worse ({row.said()}) than {each.name} ({each.said()}): {each.note}"
             for each in beside
             if each.errors.step < row.errors.step
         ]

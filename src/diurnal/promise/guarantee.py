@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from diurnal.exact import decimal, text
+from diurnal.exact import decimal_up, text
 from diurnal.promise.budget import NOTHING, Loss
 from diurnal.promise.composition import Law
 
@@ -75,6 +75,9 @@ TOGETHER = (
     "k households that change together cost k times a pure epsilon and k^2 times the zCDP; what is read at a delta "
     "costs more than k times."
 )
+LEARNED = "A history cycle that a pattern plan reported or learned from has that plan's promise only."
+"""What no later plan can protect any more."""
+
 OTHERS = "Every other plan over these households adds a loss of its own."
 """What a plan does not count."""
 ROSTER = (
@@ -347,7 +350,7 @@ class Guarantee:
         return f"epsilon = {self._epsilon(loss)}"
 
     def _epsilon(self, loss: Loss | None) -> str | None:
-        return None if loss is None else _up(loss.at(self.delta if loss.zcdp else None))
+        return None if loss is None else decimal_up(loss.at(self.delta if loss.zcdp else None))
 
     def _larger_sentences(self) -> list[str]:
         """What larger changes than those of neighbours cost."""
@@ -368,7 +371,7 @@ class Guarantee:
         said = (
             f"The periodic component and one reported cycle together cost at most epsilon = {up(both.epsilon)}"
             f"{'' if both.delta is None else f' (at delta = {delta})'}; all readings of a household over a year of "
-            f"reports, its history included, at most {up(everything.epsilon)} (at delta = {delta})."
+            f"reports of this plan, its history included, at most {up(everything.epsilon)} (at delta = {delta})."
         )
         if self.stretch == 1:
             return said
@@ -382,19 +385,19 @@ class Guarantee:
         if self.history is None:
             return (
                 "A change in one cycle of the history is not covered by a bound of its own: the pattern is learned "
-                "from it. It is within what all readings of a household cost, and grows with every reported cycle."
+                "from it. It is within what all readings of a household cost, and grows with every reported cycle. "
+                f"{LEARNED}"
             )
         return (
             f"A change in one cycle of the history costs at most {self._promise(self.history.base)} if in neither "
             "data set a reported reading of that household is clipped, missing or moved out, and "
             f"{self._promise(self.history.worst())} if in either one is in every one of {self.history.horizon} "
-            "reported cycles. A history cycle that a pattern plan reported or learned from has that plan's promise "
-            "only."
+            f"reported cycles. {LEARNED}"
         )
 
 
 def _zcdp(loss: Loss | None) -> str | None:
-    return _up(loss.zcdp) if loss is not None and loss.zcdp else None
+    return decimal_up(loss.zcdp) if loss is not None and loss.zcdp else None
 
 
 def up(value: Fraction) -> str:
@@ -403,10 +406,3 @@ def up(value: Fraction) -> str:
         return text(value)
     places = max(0, 2 - math.floor(math.log10(value)))
     return text(Fraction(math.ceil(value * 10**places), 10**places))
-
-
-def _up(value: Fraction) -> str:
-    """A number as a decimal, never below itself."""
-    if text(value) == decimal(value, 6).rstrip("0").rstrip("."):
-        return text(value)
-    return decimal(Fraction(-(-value * 10**6 // 1), 10**6), 6)

@@ -7,8 +7,8 @@ from typing import Any
 
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import explain, predict
-from diurnal.planning.prediction import Row, short
+from diurnal.planning.planner import explain, missing, predict
+from diurnal.planning.prediction import Row
 from diurnal.readings.panel import Panel, Shape
 
 
@@ -46,9 +46,10 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             f"## Predicted error in {plan.query.unit(plan.grid.unit)}",
             "",
             f"For the smallest group, of {prediction.n_households} households. Root mean square, predicted and "
-            f"not promised. {_clipped(plan, open_data)}Totals take what is dropped, and what a public reference is "
-            "off, as if it always had one sign, which makes them larger. Promises are short here: 4 and what "
-            "follows say this plan's in full.",
+            f"not promised. {_clipped(plan, open_data)}{missing(plan)} Totals take what is known to be dropped, "
+            "and what a public reference is off, as if it always had one sign, which makes them larger. A budget "
+            "that is split is spent after so many reports: totals over more of them are what they would be. "
+            "Promises are short here: 4 and what follows say this plan's in full.",
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
@@ -131,8 +132,7 @@ def _at(delta: str | None) -> str:
 
 def _errors(row: Row, own: str) -> tuple[str, ...]:
     name = f"**{row.name}** (this plan)" if row.name == own else row.name
-    errors = row.errors
-    return name, short(errors.step), short(errors.day), short(errors.year), row.promise
+    return name, *(row.said(span) for span in ("step", "day", "year")), row.promise
 
 
 def _fields(plan: Plan) -> list[tuple[str, str]]:

@@ -166,6 +166,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
     made = table("", *columns, right=columns, title=title)
     clips = any("clip" in row.note for row in prediction.mechanisms)
+    unknown = any(row.bias is None for row in prediction.mechanisms)
     for row in prediction.rows:
         mark = "> " if row.name == own.name else "  "
         errors = row.errors
@@ -181,6 +182,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     made.caption = "\n".join(
         [
             *(f"split: {row.promise}" for row in prediction.split[:1]),
+            *(["dropped unknown: errors are at least so large"] if unknown else []),
             *(["dropped: without open data, what bounds clip is not in it, nor in the errors"] if clips else []),
         ]
     )

@@ -57,6 +57,7 @@ def ledger(
     content: dict[str, Any] = {
         "spent": {name: text(spent) for name, (spent, _) in caps.items()},
         "remaining": {name: text(max(Fraction(0), cap - spent)) for name, (spent, cap) in caps.items()},
+        "delta": None if found.delta is None else text(found.delta),
         "uncounted": found.uncounted(),
         "events": [_event(event) for event in events],
         "head": found.head,

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from diurnal.planning.prediction import short
-
 TAGS = {"own": "this plan", "beside": "for comparison", "split": "for comparison"}
 """What a bar's kind is called."""
 
@@ -66,7 +64,7 @@ def _bar(row: Mapping[str, Any], width: float, nothing: float, unit: str) -> str
     what = "" if kind == "other" else f'<span class="what">{said}</span>'
     return (
         f'<li class="{kind}"><span class="name">{escape(row["name"])}{marked}</span>'
-        f'<span class="value">{escape(short(row["error"]))} {unit}</span>'
+        f'<span class="value">{escape(row["said"])} {unit}</span>'
         f'<span class="track" style="--at:{nothing}%" aria-hidden="true"><i style="width:{width}%"></i></span>'
         f"{what}</li>"
     )

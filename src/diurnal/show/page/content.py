@@ -16,7 +16,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.records import runs
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
-from diurnal.exact import instance
+from diurnal.exact import decimal_up, instance
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict, when_out
 from diurnal.planning.prediction import SPANS, Row, short
@@ -168,15 +168,19 @@ def _numbers(facts: Facts, steps: Sequence[int]) -> list[list[str]]:
 
 def _short(facts: Facts, budgets: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     """The promise in short; and what the store's plans cost together."""
-    numbers = facts.guarantee.numbers()
-    own = [Fraction(numbers[name] or 0) for name in ("epsilon", "cycle_epsilon")]
+    # At the delta of the store, as what is spent: a plan's own figure is at the plan's.
+    deltas = [Fraction(each["delta"]) if each["delta"] else None for each in budgets]
+    own = [decimal_up(loss.at(delta)) for loss, delta in zip(facts.plan.losses.values(), deltas, strict=True)]
     more = []
-    if any(Fraction(each["spent"]) > cost for each, cost in zip(budgets, own, strict=True)):
+    if any(Fraction(each["spent"]) > Fraction(cost) for each, cost in zip(budgets, own, strict=True)):
         # A cost of 0 for one day is a promise that nobody made.
         names = (f"a shift of the usual {facts.cycle}", f"any one reported {facts.cycle}")
         costs = zip(names, (each["spent"] for each in budgets), strict=True)
         told = " and ".join(f"{spent} for {name}" for name, spent in costs if Fraction(spent))
-        more.append(f"Other plans report on these households too: together they cost {told}.")
+        at = f" (at delta {budgets[0]['delta']})" if budgets[0]["delta"] else ""
+        more.append(
+            f"The store has had other plans too: all of them together cost the most charged household {told}{at}."
+        )
     # Where nothing is counted, it is this plan's own level that protects nothing of it, and says so.
     without = [each["uncounted"] for each in budgets if Fraction(each["spent"]) and each["uncounted"]]
     more += [f"{said[0].upper()}{said[1:]}." for said in without]
@@ -206,7 +210,8 @@ def _predicted(row: Row, kind: str) -> dict[str, Any]:
         "name": row.name,
         "kind": kind,
         "error": row.errors.step,
-        "totals": [short(getattr(row.errors, name)) for name, _ in SPANS],
+        "said": row.said(),
+        "totals": [row.said(name) for name, _ in SPANS],
         "bias": "unknown" if row.bias is None else short(row.bias),
         "promise": row.promise,
         "note": row.note,

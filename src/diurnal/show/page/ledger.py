@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from diurnal.curator.curator import Curator
-from diurnal.exact import text
+from diurnal.exact import decimal_up, text
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
@@ -49,9 +49,10 @@ def ledger_content(curator: Curator, cycle: str = "cycle") -> dict[str, Any]:
     budgets = [
         {
             "name": COUNTED[cap].format(cycle=cycle),
-            "spent": text(spent),
+            "spent": decimal_up(spent),
             "allowed": text(allowed),
-            "left": text(max(allowed - spent, Fraction(0))),
+            "left": text(max(allowed - Fraction(decimal_up(spent)), Fraction(0))),
+            "delta": "" if status.delta is None else text(status.delta),
             "uncounted": without.get(cap, ""),
         }
         for cap, (spent, allowed) in (("pattern", status.pattern), ("strong", status.strong))

@@ -108,7 +108,7 @@ def prediction(content: Mapping[str, Any]) -> str:
     found, unit = content["prediction"], escape(content["unit"])
     names = ["mechanism", f"report ({content['unit']})", "day", "30 days", "year", "dropped", "promise", "note"]
     lines = [
-        [row["name"], short(row["error"]), *row["totals"], row["bias"], row["promise"], row["note"]]
+        [row["name"], row["said"], *row["totals"], row["bias"], row["promise"], row["note"]]
         for row in found["rows"]
     ]
     warned = "".join(f'<p class="warning">Mind: {escape(warning)}.</p>' for warning in found["warnings"])
@@ -160,10 +160,11 @@ def _budget(each: Mapping[str, str]) -> str:
         # A figure of 0 would look like a loss of 0.
         return f'<div class="budget">{title}{said}</div>'
     spent, allowed, left = (escape(each[name]) for name in ("spent", "allowed", "left"))
+    at = f" (at delta {escape(each['delta'])})" if each["delta"] else ""
     share = round(min(100.0, 100 * float(Fraction(each["spent"]) / Fraction(each["allowed"]))), 2)
     return (
-        f'<div class="budget">{title}<p><b>{spent}</b> of {allowed} spent, '
-        f'{left} left</p><span class="meter" aria-hidden="true"><i style="width:{share}%"></i></span>{said}</div>'
+        f'<div class="budget">{title}<p><b>{spent}</b> of {allowed} spent, {left} left{at}</p>'
+        f'<span class="meter" aria-hidden="true"><i style="width:{share}%"></i></span>{said}</div>'
     )
 
 

@@ -57,7 +57,7 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
         "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "
         "slots beside it.",
-        "What bounds clip of a household is in no stated error.",
+        "What bounds clip of a household, and what missing readings do, is in no stated error.",
         ROSTER,
         TOGETHER,
     ),
@@ -68,12 +68,13 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "load.",
         "One true total that becomes known gives away the noise that repeats in its slot, up to one draw of the "
         "noise that does not, and it may give away most of the noise of the slots beside it.",
-        "What bounds clip of a household is in no stated error.",
+        "What bounds clip of a household, and what missing readings do, is in no stated error.",
         ROSTER,
         TOGETHER,
     ),
     "cycle": (
         "A usual {cycle} is there in every {cycle}, and is not protected.",
+        "A home whose reading is missing counts as one in no bin: what that does is in no stated error.",
         "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
         ROSTER,
         TOGETHER,
@@ -106,11 +107,15 @@ TITLES = {
 
 REPORTED = {
     "mean": "the {channel} of the average home in {span}, in {unit}: that of all homes{group} together, divided by "
-    "how many homes there are",
-    "sum": "the {channel} of all homes{group} together in {span}, in {unit}",
-    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}",
-    "share": "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter",
-    "histogram": "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}",
+    "how many homes there are; a missing reading counts as the home's usual one",
+    "sum": "the {channel} of all homes{group} together in {span}, in {unit}; a missing reading counts as the "
+    "home's usual one",
+    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; a missing reading "
+    "counts as the home's usual one",
+    "share": "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter, and "
+    "a home whose reading is missing counts as not above",
+    "histogram": "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}; "
+    "one whose reading is missing is in none",
 }
 """What a report is, for who has never heard of it, by the kind of the query."""
 
@@ -159,10 +164,9 @@ def errors(plan: Plan, sizes: tuple[int, ...]) -> dict[str, str]:
     whose = "a report" if len(sizes) == 1 else "a report, smallest group"
     # What is known to be dropped is in the number; what is not is said beside it.
     more = f"; {own.note}" if own.note else ""
-    least = "" if own.bias is not None else "at least "
     most = "at most " if nothing.note.startswith("at most") else ""
     return {
-        f"predicted error of {whose}": f"{least}{short(own.errors.step)} {unit}{more}",
+        f"predicted error of {whose}": f"{own.said()} {unit}{more}",
         "error of publishing nothing": f"{most}{short(nothing.errors.step)} {unit}",
     }
 
@@ -189,7 +193,8 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         unprotected = (
             *unprotected,
             "A change in one {cycle} of the history costs up to "
-            f"{numbers['history_epsilon_at_horizon']} over {numbers['horizon']} reported {{cycle}}s.",
+            f"{numbers['history_epsilon_at_horizon']} over {numbers['horizon']} reported {{cycle}}s"
+            f"{'' if guarantee.delta is None else f' (at delta {text(guarantee.delta)})'}.",
         )
     rests = {BOUNDS: FREE_BOUNDS} if guarantee.free else {}
     if level == "pattern":

@@ -278,6 +278,7 @@ async def budget(request: Request) -> dict[str, Any]:
     found = await service.write(service.curator.status)
     return {
         **{name: _spent(*getattr(found, name)) for name in ("pattern", "strong")},
+        "delta": None if found.delta is None else text(found.delta),
         "uncounted": found.uncounted(),
         "head": found.head,
     }

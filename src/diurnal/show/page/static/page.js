@@ -80,7 +80,7 @@ const diurnal = (() => {
     if (i == null || u.data[3][i] == null) { by("readout").textContent = ""; return; }
     const truth = u.data[4] && u.data[4][i] != null ? `, truly ${says(u.data[4][i])}` : "";
     by("readout").textContent = `${moment(u.data[0][i])}: ${says(u.data[3][i])} ${series.unit}, ` +
-      `by noise between ${says(u.data[1][i])} and ${says(u.data[2][i])}${truth}`;
+      `two standard deviations of the noise: ${says(u.data[1][i])} to ${says(u.data[2][i])}${truth}`;
   }
 
   function drawSeries() {

@@ -40,6 +40,9 @@ class Ledger(BaseModel):
     next: int | None = Field(description=f"Give it as `after`. {AFTER}")
 
 
+AT_DELTA = "At which what Gaussian plans have spent is read; null where there can be none."
+
+
 class Of(BaseModel):
     """What is spent of a cap, by the most charged household."""
 
@@ -64,6 +67,7 @@ class BudgetLeft(BaseModel):
         {
             "pattern": {"spent": "1", "allowed": "2", "remaining": "1"},
             "strong": {"spent": "1", "allowed": "2", "remaining": "1"},
+            "delta": None,
             "uncounted": {},
             "head": OWN_HEAD,
         }
@@ -71,6 +75,7 @@ class BudgetLeft(BaseModel):
 
     pattern: Spent = Field(description="Of the cap for a shift of a periodic component, for ever.")
     strong: Spent = Field(description="Of the cap for any one reported cycle; many together lose more.")
+    delta: str | None = Field(description=AT_DELTA)
     uncounted: dict[str, str] = Field(
         description="By cap, what it does not count because plans of some level do not protect it: a 0 is no "
         "loss of nothing there."
@@ -147,6 +152,7 @@ class Standing(BaseModel):
             "head": OWN_HEAD,
             "pattern": {"spent": "1", "allowed": "2"},
             "strong": {"spent": "1", "allowed": "2"},
+            "delta": None,
             "uncounted": {},
             "streams": [STANDING],
         },
@@ -156,6 +162,7 @@ class Standing(BaseModel):
     head: str = Field(description=STANDS_OWN)
     pattern: Of = Field(description="Of the cap for a shift of a periodic component, for ever.")
     strong: Of = Field(description="Of the cap for any one reported cycle; many together lose more.")
+    delta: str | None = Field(description=AT_DELTA)
     uncounted: dict[str, str] = Field(
         description="By cap, what it does not count because plans of some level do not protect it: a 0 is no "
         "loss of nothing there."

@@ -2,6 +2,7 @@
 import { make } from "./making.js";
 import { boxed } from "./table.js";
 
+const least = (row, value) => `${row.bias === null ? "at least " : ""}${says(value)}`;
 const says = (value) => (Number.isFinite(value) ? drawing.says(value) : "no end");
 
 function scale(values) {
@@ -36,7 +37,7 @@ function bar(row, { place }, nothing, unit) {
   const worse = row.kind !== "beside" && row.error > nothing;
   return make("li", { class: [row.kind, worse ? "worse" : ""].join(" ").trim() },
     make("span", { class: "name" }, row.name, TAGS[row.kind] ? [" ", make("span", { class: "tag" }, TAGS[row.kind])] : null, worse ? [" ", make("span", { class: "tag bad" }, "worse than nothing")] : null),
-    make("span", { class: "value" }, `${says(row.error)} ${unit}`), track,
+    make("span", { class: "value" }, `${least(row, row.error)} ${unit}`), track,
     row.kind === "other" ? null : make("span", { class: "what" }, [row.kind === "beside" ? "" : row.promise, row.note].filter(Boolean).join("; ")));
 }
 
@@ -58,7 +59,7 @@ export function bars(found, unit) {
 
 export function numbers(found, unit) {
   const lines = rows(found).map((row) => [
-    row.name, says(row.error), ...["day", "month", "year"].map((span) => says(row.error_of_totals[span])), row.bias === null ? "unknown" : says(row.bias), row.promise, row.note,
+    row.name, least(row, row.error), ...["day", "month", "year"].map((span) => least(row, row.error_of_totals[span])), row.bias === null ? "unknown" : says(row.bias), row.promise, row.note,
   ]);
   return make("details", {}, make("summary", {}, "All predicted numbers, as a table"),
     boxed(["mechanism", `report (${unit})`, "day", "30 days", "year", "dropped", "promise", "note"], lines, { caption: "Predicted errors of a report and of totals", numbers: [1, 2, 3, 4, 5], unbroken: [0] }));

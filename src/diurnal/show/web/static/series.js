@@ -84,7 +84,7 @@ export function series(info) {
     const i = u.cursor.idx;
     if (i == null || u.data[3][i] == null) { by("readout").textContent = ""; return; }
     const row = known().rows.find(({ step }) => wall(step) === u.data[0][i]);
-    by("readout").textContent = `${clock(row.time)}: ${says(u.data[3][i])} ${info.unit}, by noise between ${says(u.data[1][i])} and ${says(u.data[2][i])}`;
+    by("readout").textContent = `${clock(row.time)}: ${says(u.data[3][i])} ${info.unit}, two standard deviations of the noise: ${says(u.data[1][i])} to ${says(u.data[2][i])}`;
   }
 
   function told() {
