@@ -14,7 +14,7 @@ from diurnal.show.web.access import Access
 from diurnal.show.web.gate import Gate
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Met
+from diurnal.show.web.places import Met, Places
 from diurnal.show.web.settings import Limits, Settings
 
 NEXT = services.FIRST + 32
@@ -133,7 +133,9 @@ def test_a_house_is_full_and_listeners_have_places_of_their_own():
 
     async def all_at_once():
         settings, metrics = Settings(store="x", limits=Limits(at_once=3, requests=0)), Metrics()
-        gate = Gate(app, settings=settings, access=Access(settings), metrics=metrics, met=Met(metrics))
+        places = Places("listeners", most=9, hint="Later.", retry=30)
+        about = {"access": Access(settings), "metrics": metrics, "met": Met(metrics), "listeners": places}
+        gate = Gate(app, settings=settings, **about)
         paths = ["/v1/streams/x/events"] * 5 + ["/v1/streams"] * 4
         waiting = [asyncio.create_task(ask(gate, path)) for path in paths]
         await asyncio.sleep(0.05)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import pathlib
@@ -18,9 +19,10 @@ import pytest
 import diurnal as dn
 import services
 from diurnal.errors import InputError
-from diurnal.show.web import descriptors, events
+from diurnal.show.web import descriptors, events, hub
+from diurnal.show.web.hub import Hub
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Met, Places
+from diurnal.show.web.places import Later, Met, Places
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Limits
 
@@ -220,6 +222,58 @@ def test_places_are_given_back_once():
     places.take("a")
     with pytest.raises(ProblemError):
         places.take("a")
+
+
+def test_who_was_told_to_come_later_is_told_the_same_until_then():
+    """Until its time is over a client hears what it was told, however often it asks; others hear nothing of it."""
+    now = [0.0]
+    later = Later(lambda: now[0])
+    told = ProblemError(503, "busy", "Too many.", "Later.", retry=30, limit="listeners")
+    later.tell("a", told)
+    now[0] = 20.0
+    later.tell("a", ProblemError(503, "busy", "Too many.", "Later.", retry=30, limit="listeners"))
+    later.check("b")
+    with pytest.raises(ProblemError) as found:
+        later.check("a")
+    assert found.value is told
+    now[0] = 30.0
+    later.check("a")
+    later.check("a")
+
+
+def test_a_listener_that_comes_back_too_soon_is_refused_at_once(asked, city):
+    """Told to wait, a client that asks for events before is told so again, of any stream; pages are still read."""
+    client = asked(limits={"requests": 0, "client_listeners": 0})
+    where = f"/v1/streams/{city[1]}"
+    found = [client.get(f"{where}/events"), client.get("/v1/streams/ffffffff/events")]
+    assert [(each.status_code, each.headers["retry-after"]) for each in found] == [(429, "30")] * 2
+    assert client.get(f"{where}/reports").status_code == 200
+
+
+def test_a_crowd_hears_of_a_release_some_at_a_time():
+    """Of a hundred who wait, ten are woken at a time, others' work comes between, and all hear of it once."""
+
+    async def all_of_it():
+        found, heard = [], []
+        waiting = Hub(None, None)
+
+        async def one():
+            await waiting.news(20)
+            heard.append(1)
+
+        listening = [asyncio.create_task(one()) for _ in range(100)]
+        await asyncio.sleep(0)
+        waking = asyncio.create_task(waiting._wake_in_turns())
+        while not waking.done():
+            await asyncio.sleep(0)
+            found.append(len(heard))
+        await asyncio.gather(*listening)
+        return found, len(heard), waiting._waiting
+
+    found, heard, left = asyncio.run(all_of_it())
+    assert set(found) >= set(range(10, 100, 10))
+    assert max(after - before for before, after in itertools.pairwise(found)) <= hub.TOLD_AT_ONCE
+    assert (heard, left) == (100, {})
 
 
 def test_a_limit_is_told_once_a_minute():

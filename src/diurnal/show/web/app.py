@@ -114,5 +114,12 @@ def application(settings: Settings) -> FastAPI:
     for room in (public, ingest, custodian, overview, health):
         app.include_router(room.router, dependencies=[Depends(problems.check_query)])
     problems.install(app)
-    app.add_middleware(Gate, settings=settings, access=access, metrics=service.metrics, met=service.met)
+    app.add_middleware(
+        Gate,
+        settings=settings,
+        access=access,
+        metrics=service.metrics,
+        met=service.met,
+        listeners=service.listeners,
+    )
     return app

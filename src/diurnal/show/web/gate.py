@@ -21,7 +21,7 @@ from diurnal.show.web.access import Access, shown_by
 from diurnal.show.web.buckets import Buckets, client_in
 from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Met, Places
+from diurnal.show.web.places import Later, Met, Places
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 
@@ -75,8 +75,18 @@ BATCHES = "/v1/readings"
 class Gate:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, access: Access, metrics: Metrics, met: Met) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: Settings,
+        access: Access,
+        metrics: Metrics,
+        met: Met,
+        listeners: Places,
+    ) -> None:
         self._app, self._settings, self._access, self._metrics, self._met = app, settings, access, metrics, met
+        self._listeners, self._later = listeners, Later()
         limits = settings.limits
         self._buckets = Buckets(rate=limits.requests, burst=limits.burst)
         hint = "Try again in a moment."
@@ -93,7 +103,7 @@ class Gate:
             with passing.held:
                 await self._enter(asked, receive, passing, kind, client)
         except ProblemError as problem:
-            asked["diurnal.limit"] = problem.limit
+            asked["diurnal.problem"] = problem
             await passing.refuse(problem)
         except Exception as error:
             told("failed", level=logging.ERROR, error=error, request=passing.request)
@@ -120,8 +130,12 @@ class Gate:
                 retry=waits,
                 limit="requests of a client",
             )
-        # Who waits for events is counted where they wait.
-        if not path.endswith("/events"):
+        if _listens(scope):
+            # Who waits for events is counted by their address, whatever they show. They are refused here, before
+            # it is known what they ask for: a crowd that comes again and again costs little.
+            self._later.check(client_in(scope))
+            passing.held.callback(self._listeners.take(client_in(scope)))
+        else:
             passing.held.callback((self._places if kind == "public" else self._kept).take(client))
         if scope["method"] == "OPTIONS" and path.startswith(PUBLIC):
             await passing.preflight()
@@ -138,10 +152,12 @@ class Gate:
         status = passing.status or 499
         is_public = not asked["path"].startswith(OTHERS)
         self._metrics.request(method, route, status, seconds, public=is_public)
-        limit = asked.get("diurnal.limit")
-        if limit is not None:
+        problem = asked.get("diurnal.problem")
+        if problem is not None and problem.limit is not None:
+            if _listens(asked):
+                self._later.tell(client_in(asked), problem)
             # No line of its own: whoever meets limits on purpose would fill the disk with them.
-            self._met(limit, kind, public=is_public and kind == "public")
+            self._met(problem.limit, kind, public=is_public and kind == "public")
             return
         told(
             "request",
@@ -201,6 +217,11 @@ def _asked(scope: Scope) -> Scope:
     """What a request asks for: a HEAD what a GET does. The server leaves its body out."""
     is_head = scope["method"] == "HEAD" and not scope["path"].endswith("/events")
     return {**scope, "method": "GET"} if is_head else scope
+
+
+def _listens(scope: Scope) -> bool:
+    """Whether a request waits for events."""
+    return scope["method"] == "GET" and str(scope["path"]).endswith("/events")
 
 
 def _counted(receive: Receive, limit: int, patience: float) -> Receive:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from array import array
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from diurnal.curator.ledger import Event
@@ -19,6 +18,12 @@ from diurnal.curator.reading import Look, Published, Reader
 from diurnal.errors import DiurnalError
 from diurnal.show.web.log import told
 from diurnal.show.web.problems import ProblemError
+
+TOLD_AT_ONCE = 10
+"""How many who wait for events are told of a release at a time."""
+
+BETWEEN = 0.005
+"""How many seconds until the next ones are: a thousand hear of it within a second, and pages are read meanwhile."""
 
 Result = TypeVar("Result")
 Read = Callable[[Callable[[], Result]], Awaitable[Result]]
@@ -30,7 +35,8 @@ class Hub:
     def __init__(self, reader: Reader, read: Read[Look]) -> None:
         self._reader, self._read = reader, read
         self._looking = asyncio.Lock()
-        self._news = asyncio.Event()
+        self._waiting: dict[asyncio.Future[None], None] = {}
+        self._waking: set[asyncio.Task[None]] = set()
         self._streams: dict[str, Published] = {}
         self._journal: dict[str, array[int]] = {}
         self.number = 0
@@ -53,7 +59,9 @@ class Hub:
                 raise
             self._take(look)
             if any(event.is_told for event in look.events):
-                self._wake()
+                waking = asyncio.create_task(self._wake_in_turns())
+                self._waking.add(waking)
+                waking.add_done_callback(self._waking.discard)
 
     async def watch(self, every: float) -> None:
         """Look at the store again and again. A store that cannot be reached is looked for again."""
@@ -75,17 +83,26 @@ class Hub:
     def stop(self) -> None:
         """Let everybody who waits go home. May be called from a signal."""
         self.stopping = True
-        self._wake()
+        _wake(self._waiting)
 
-    def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    async def _wake_in_turns(self) -> None:
+        """Tell everybody who waits that something is new: some at a time, others are answered in between."""
+        waiting = list(self._waiting)
+        for first in range(0, len(waiting), TOLD_AT_ONCE):
+            _wake(waiting[first : first + TOLD_AT_ONCE])
+            await asyncio.sleep(BETWEEN)
 
     async def news(self, seconds: float) -> None:
         """Wait until something is new, but no longer than so many seconds."""
-        news = self._news
-        with suppress(TimeoutError):
-            await asyncio.wait_for(news.wait(), seconds)
+        waits = asyncio.get_running_loop().create_future()
+        self._waiting[waits] = None
+        try:
+            async with asyncio.timeout(seconds):
+                await waits
+        except TimeoutError:
+            pass
+        finally:
+            del self._waiting[waits]
 
     def streams(self) -> list[Published]:
         """Every stream there is, in the order of their start."""
@@ -129,3 +146,9 @@ class Hub:
     def _note(self, event: Event, keys: dict[int, str]) -> None:
         if event.kind == "reported" and event.number > self.number:
             self._journal.setdefault(keys[event.content["plan"]], array("q")).append(event.number)
+
+
+def _wake(waiting: Iterable[asyncio.Future[None]]) -> None:
+    for each in waiting:
+        if not each.done():
+            each.set_result(None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from time import monotonic
 
+from diurnal.show.web.buckets import MOST
 from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.problems import ProblemError
@@ -55,6 +56,35 @@ class Places:
         self._by[client] += by
         if not self._by[client]:
             del self._by[client]
+
+
+class Later:
+    """Who was told to come back later: whoever comes before is told the same, before anything is looked at."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._told: OrderedDict[str, tuple[float, ProblemError]] = OrderedDict()
+
+    def check(self, client: str) -> None:
+        """Refuse who comes too soon.
+
+        Raises:
+            ProblemError: The one that they were told.
+        """
+        until, problem = self._told.get(client, (0.0, None))
+        if problem is None:
+            return
+        if until > self._clock():
+            raise problem
+        del self._told[client]
+
+    def tell(self, client: str, problem: ProblemError) -> None:
+        """Remember what a client was told, if it says when to come back. Told again, they wait no longer."""
+        waits = (problem.headers or {}).get("Retry-After")
+        if waits is not None and client not in self._told:
+            self._told[client] = self._clock() + float(waits), problem
+            if len(self._told) > MOST:
+                self._told.popitem(last=False)
 
 
 class Met:

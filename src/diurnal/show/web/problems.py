@@ -196,7 +196,7 @@ def install(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         problem = _problem(error)
         # The gate, which sees answers alone, counts limits.
-        request.scope["diurnal.limit"] = problem.limit
+        request.scope["diurnal.problem"] = problem
         return answer(problem, request.scope.get("diurnal.request", ""))
 
     for kind in (ProblemError, DiurnalError, HTTPException, RequestValidationError):

@@ -172,8 +172,6 @@ async def new_reports(
     service, access = service_of(request), request.app.state.access
     shown, client = shown_by(request.headers.get("Authorization")), client_in(request.scope)
     found, held = service.hub.stream(stream), request.scope["diurnal.held"]
-    # Before anything is waited for: who waits for a place takes one as well.
-    held.callback(service.listeners.take(client))
     place, leave = await events.place_of(service, found.key, last_event_id or after), None
     if events.is_past(service, found.key, place):
         leave = service.replays.take(client)
