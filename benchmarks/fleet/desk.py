@@ -83,6 +83,7 @@ class Desk:
                 grid=town.grid,
                 domain=DOMAIN,
                 history=2,
+                reference=dn.Reference(profile=[500] * town.grid.slots),
                 epsilon="1",
                 level="strong",
                 mechanism="cube",

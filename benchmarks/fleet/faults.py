@@ -19,10 +19,6 @@ from diurnal.readings.data import Integers
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 
-UNITS_ARE_CHECKED = False
-"""Whether a batch in which the whole fleet reads a thousand times too little is refused. It is sent only then:
-until units are held against public knowledge it would be taken. Change it once they are; the oracle looks here."""
-
 
 class Fault:
     """Nothing goes wrong: every batch is sent as it comes."""
@@ -156,7 +152,11 @@ def _wall(second: int) -> int:
 
 
 class Units(Fault):
-    """Meters that come to send thousandths, or a thousand times too much; and once a week a whole batch of that."""
+    """Meters that come to send thousandths, or a thousand times too much; and every week whole batches of that.
+
+    Too much is refused at once, and then sent as it should be. Of too little, the first half hour may be an outage,
+    and is taken; the next ones are refused, and sent again.
+    """
 
     meters_wanted = True
 
@@ -164,8 +164,10 @@ class Units(Fault):
         number = int(batch.at.timestamp()) // 1800
         if number % 336 == 100:
             yield replace(batch, key=f"{batch.key} in mWh", values=batch.values * MILLI)
-        if number % 336 == 200 and UNITS_ARE_CHECKED:
+        if number % 336 in (200, 201, 202):
             yield replace(batch, key=f"{batch.key} in kWh", values=batch.values // MILLI)
+            if number % 336 == 200:
+                return
         if self.day(batch) < self.town.days // 3:
             yield batch
             return

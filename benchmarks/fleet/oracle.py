@@ -8,7 +8,8 @@ nothing else.
 The rules:
 
 1. What is dated before the stream, or begins more than five minutes from now, is set aside; if nothing else came,
-   the batch is refused. So is one that contradicts itself, that is in another unit, or that leaves no reading.
+   the batch is refused. So is one that contradicts itself, that is in another unit (`judge`), or that leaves no
+   reading.
 2. The first reading of a home and step counts. For a step that is closed it is late.
 3. A step closes when every home is there; or when a tenth of them is (half of them, far from all that was sent and
    from now), and as many have sent a step that is later by the grace.
@@ -29,7 +30,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from benchmarks.fleet.desk import Answer, Became
-from benchmarks.fleet.faults import UNITS_ARE_CHECKED
+from benchmarks.fleet.judge import Judge
 from benchmarks.fleet.town import DOMAIN, HALF_HOUR, HISTORY, MILLI, SLOTS, ZONE, Batch, Town
 from diurnal.readings.data import Integers, Marks
 
@@ -40,8 +41,6 @@ MISSING = -1
 SECONDS = 1800
 ROOM = 5_000_000
 """How many cells of homes and steps a batch may span, however few of them it fills."""
-MANY_ABOVE = 100
-"""Of so many rows above the domain, if they are most of a batch, it is refused: another unit."""
 
 BEFORE, AHEAD, FAR = "before the stream begins", "ahead of the clock", "dated far from the other rows"
 NEVER, OFF_GRID, CALENDAR = "at an hour that never was", "off the grid", "on the calendar"
@@ -97,6 +96,8 @@ class Read:
     steps: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     homes: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     values: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    seen: tuple[Integers, ...] = ()
+    """Homes, steps and thousandths of all readings, those outside the domain among them."""
 
 
 class Importer:
@@ -166,11 +167,10 @@ class Importer:
         above = int(n_rows[whole > DOMAIN[1]].sum())
         good = (whole >= DOMAIN[0]) & (whole <= DOMAIN[1])
         aside[OUTSIDE] += int(n_rows[~good].sum())
-        kept = int(n_rows[good].sum())
-        thousandth = UNITS_ARE_CHECKED and kept >= MANY_ABOVE and int(whole[good].max(initial=0)) <= 2
-        if not kept or (above >= MANY_ABOVE and above > kept) or thousandth:
-            return Read(refused="ReadingsError")
-        return Read(aside=+aside, steps=steps[good], homes=homes[good], values=whole[good])
+        if not good.any():
+            return Read(refused="UnitError" if 2 * above > aside.total() else "ReadingsError")
+        seen = (homes, steps, values_)
+        return Read(aside=+aside, steps=steps[good], homes=homes[good], values=whole[good], seen=seen)
 
     @staticmethod
     def _meters(
@@ -364,11 +364,17 @@ def _told(reason: str) -> str:
     return f"rows of a batch, {'duplicate' if reason.startswith('duplicate') else reason}"
 
 
-def expected(read: Read, oracles: dict[str, Oracle], now: datetime) -> tuple[Answer, dict[str, set[int]]]:
+def expected(
+    read: Read, oracles: dict[str, Oracle], judges: dict[str, Judge], now: datetime
+) -> tuple[Answer, dict[str, set[int]]]:
     """How a batch must be answered, and which steps are out with it in each stream."""
     town = next(iter(oracles.values()))._town
     if read.refused or not (read.homes < town.homes).any():
         return Answer(refused=read.refused or "ReadingsError"), {}
+    known = read.seen[0] < town.homes
+    # Streams judge one after the other, until one refuses.
+    if any(judges[name].refuses(*(each[known] for each in read.seen)) for name in oracles):
+        return Answer(refused="UnitError"), {}
     found = {name: oracle.take(read, now) for name, oracle in oracles.items()}
     became = {name: each for name, (each, _) in found.items()}
     for oracle in oracles.values():

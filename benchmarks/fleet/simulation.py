@@ -20,6 +20,7 @@ from typing import Any
 import diurnal as dn
 from benchmarks.fleet import faults
 from benchmarks.fleet.desk import PLANS, Answer, Desk, silence
+from benchmarks.fleet.judge import Judge
 from benchmarks.fleet.oracle import TWO_DAYS, Importer, Oracle, Wall, expected
 from benchmarks.fleet.town import Batch, Town
 from benchmarks.soaking.city import place
@@ -73,6 +74,7 @@ class Simulation:
             name: Oracle(town, self._wall, grace=grace, patience=every, of_day=_of_day(desk.streams()[name].plan))
             for name in plans
         }
+        self._judges = {name: Judge() for name in plans}
         self._keys: set[str] = set()
         self._seen: dict[str, dict[int, str]] = {name: {} for name in plans}
         self._queue: list[tuple[datetime, int, Batch]] = []
@@ -142,6 +144,7 @@ class Simulation:
     def _send(self, batch: Batch) -> None:
         if batch.reopens:
             self._desk.reopen()
+            self._judges = {name: Judge() for name in self._oracles}
         answer, now = self._desk.send(batch), self._desk.now
         self.figures.batches += 1
         self.figures.readings += len(batch)
@@ -172,7 +175,7 @@ class Simulation:
                 oracle.again()
             return Answer(again=True), {}
         now = self._desk.now
-        return expected(self._importer.read(batch, now), self._oracles, now)
+        return expected(self._importer.read(batch, now), self._oracles, self._judges, now)
 
     def _compare_rows(self, name: str, rows: Iterable[dn.Report], oracle: Oracle) -> None:
         """Rows are what they must be, and what they were."""
