@@ -193,8 +193,10 @@ def test_a_split_histogram_pays_for_two_bins():
     [
         (
             {"default_reading": 7},
-            "as the home's usual one, and where a home has none as 7 Wh; what that does is in",
+            "A missing reading counts as the home's usual one. A home with fewer than 46 readings of a slot in the "
+            "history counts there as 7 Wh, put into the bounds, as long as the plan reports, whatever it sends.",
         ),
+        ({"statistic": "base-load"}, "A missing reading counts as the home's least reading of that slot in the"),
         (
             {"level": "cycle", "query": dn.Share(above=500), "history": 0, "body": None},
             "as one in no bin; what that",
@@ -206,6 +208,29 @@ def test_what_a_missing_reading_counts_as_is_said_with_every_error(fields, count
     one = plan(mechanism="laplace", **fields)
     assert counts in " ".join(dn.explain(one, SHAPE))
     assert counts in certificate(one, SHAPE).partition("## Predicted error")[2]
+
+
+def test_what_is_dropped_has_one_sign_in_totals():
+    """A basis that drops as much above as below is predicted for totals as if it all went one way."""
+    one = plan(mechanism="basis", reference=REFERENCE, basis=dn.Basis(kind="fourier", size=3))
+    row = dn.predict(one, SHAPE).row("basis")
+    layer = one.pattern_layer(1, 226)
+    noise = math.sqrt(layer.variance(np.ones(48))) / 226
+    assert row.bias > 1
+    assert row.errors.day**2 - noise**2 > (0.7 * 48 * row.bias) ** 2
+
+
+def test_the_largest_group_of_sums_has_its_error_said():
+    """What is dropped of a sum grows with the group: the smallest is named, and what the largest has is said."""
+    shape = dn.Shape(group_sizes=(75, 225))
+    fields = {"mechanism": "basis", "reference": REFERENCE, "groups": "suburb"}
+    said = dn.explain(plan(query=dn.Sum(), **fields), shape)
+    row = dn.predict(plan(query=dn.Sum(), **fields), dn.Shape(group_sizes=(225,))).row("basis")
+    assert f"For a group of 225 households, the largest, it is {row.said()} Wh." in said
+    assert any(
+        each.startswith("A report's predicted error, for a group of 75 households, the smallest,") for each in said
+    )
+    assert not any("the largest, it is" in each for each in dn.explain(plan(**fields), shape))
 
 
 def test_auto_never_drops_the_user_s_bounds():
@@ -391,13 +416,10 @@ def test_when_rows_come_out():
         assert not any("come out" in said for said in one.guarantee().sentences())
 
 
-def test_measured_errors_name_their_level():
-    """What a short history costs is said of the level it was measured at, and of the plan's own."""
-    strong = plan(level="strong", mechanism="laplace", cycle_mechanism="laplace", body=None)
-    said = next(each for each in dn.explain(strong, SHAPE) if "few seasons" in each)
-    assert "a pattern plan" in said
-    assert "a strong plan had 0.046" in said
-    assert not any("strong" in each for each in dn.explain(plan(mechanism="cube"), SHAPE) if "few seasons" in each)
+def test_a_short_history_is_said_to_hold_few_seasons():
+    """That predictions know nothing of other seasons is said of every plan with less than a year of history."""
+    for days, told in ((91, True), (299, True), (300, False)):
+        assert any("few seasons" in said for said in dn.explain(plan(history=days), SHAPE)) is told
 
 
 STRONG = {"level": "strong", "epsilon": "1", "domain": (0, 8001), "history": 30}

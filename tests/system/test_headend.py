@@ -12,6 +12,7 @@ from benchmarks.fleet.town import Town
 import diurnal as dn
 from diurnal.curator import batch, closing, stream, taking
 from diurnal.curator.store import Store
+from diurnal.curator.units import Scores
 
 EVERY = timedelta(hours=6)
 SLOTWISE = ("half hours",)
@@ -108,6 +109,14 @@ def test_the_oracle_sees_a_planted_defect(defect, monkeypatch):
     defect(monkeypatch)
     with pytest.raises(AssertionError):
         simulated(*PLANTED[defect], grace=4, rate=4)
+
+
+def test_batches_in_kwh_are_refused_as_the_oracle_says(monkeypatch):
+    """Of batches that are a thousand times too small the second is refused; who takes it fails the run."""
+    assert simulated("units that change", days=1.3).refused == 1
+    monkeypatch.setattr(Scores, "_refusal", lambda *given: None)
+    with pytest.raises(AssertionError, match="in kWh"):
+        simulated("units that change", days=1.3)
 
 
 def test_a_fault_is_a_class_and_a_line(monkeypatch):

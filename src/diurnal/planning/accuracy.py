@@ -239,12 +239,13 @@ class _Bias:
         return cls(dropped, varying, known=open_data is not None or not unknown)
 
     def of_total(self, steps: int) -> float:
-        """Of a total over so many steps, as if the bias of a whole cycle came again in every one."""
+        """Of a total over so many steps, as if all of it had one sign, and came again in every cycle."""
         whole, rest = divmod(steps, len(self._pattern))
-        fixed = whole * float(self._pattern.sum()) + float(self._pattern[:rest].sum())
+        pattern = np.abs(self._pattern)
+        fixed = whole * float(pattern.sum()) + float(pattern[:rest].sum())
         if self._cycle is None:
-            return abs(fixed)
-        cycles = self._cycle.reshape(-1, len(self._pattern))
+            return fixed
+        cycles = np.abs(self._cycle).reshape(-1, len(self._pattern))
         varying = [float(np.nanmean(part.sum(axis=1) ** 2)) for part in (cycles, cycles[:, :rest])]
         return math.hypot(fixed, whole * math.sqrt(varying[0]), math.sqrt(varying[1]))
 
@@ -342,7 +343,11 @@ def nothing_row(plan: Plan, n: int) -> Row:
         # The spread of a part where every way to share homes out among the bins is as likely; of two bins 0.29.
         bins = max(2, len(plan.query.series))
         spread = math.sqrt((bins - 1) / (bins + 1)) / bins * n / plan.query.denominator(n)
-        return _flat_row("nothing at all", spread, plan, f"one part in {bins} for every bin as the report")
+        note = (
+            f"one part in {bins} for every bin as the report, if all ways to share homes out are as likely; where "
+            "most homes are in one bin, a constant may be far better than that, and than these reports"
+        )
+        return _flat_row("nothing at all", spread, plan, note)
     if plan.reference is None:
         return _flat_row("nothing at all", share * _usual(plan), plan, GUESSED)
     spread, mismatch = float(plan.reference.spread or 0), float(plan.reference.mismatch or 0)

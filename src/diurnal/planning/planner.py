@@ -205,6 +205,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         when_out(chosen),
         *chosen.guarantee().sentences(),
         _error_sentence(chosen, row, prediction, unit),
+        _largest_sentence(chosen, row, max(chosen.shape_of(shape).group_sizes), open_data, unit),
         _why_sentence(row, prediction, unit),
         _history_sentence(chosen),
         _known_total_sentence(chosen, prediction.n_households, unit),
@@ -298,23 +299,39 @@ def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> 
     )
     if row.note:
         bias = f"{bias}; {row.note}" if row.bias is not None else row.note
+    whose = f", for a group of {prediction.n_households:,} households, the smallest," if plan.groups else ""
     return (
-        f"A report's predicted error is {row.said()} {unit} ({bias}); that of a day's total {row.said('day')}, of "
-        f"a year's {row.said('year')}. Nothing at all would have {beside.said()} ({beside.note}).{_whose(plan)} "
-        f"{missing(plan)}"
+        f"A report's predicted error{whose} is {row.said()} {unit} ({bias}); that of a day's total "
+        f"{row.said('day')}, of a year's {row.said('year')}. Nothing at all would have {beside.said()} "
+        f"({beside.note}).{_whose(plan)} {missing(plan)} All of these are predicted, not promised: actual errors "
+        "can be several times as large."
     )
 
 
+def _largest_sentence(plan: Plan, row: Row, n: int, open_data: Panel | None, unit: str) -> str:
+    """What a larger group's error is, where that is larger: of a sum, more is dropped the more homes there are."""
+    largest = mechanism_row(plan, n, open_data, None)
+    if largest.errors.step <= row.errors.step:
+        return ""
+    return f"For a group of {n:,} households, the largest, it is {largest.said()} {unit}."
+
+
 def missing(plan: Plan) -> str:
-    """What a missing reading counts as, in a sentence: the same wherever an error is stated."""
+    """What missing readings count as, in sentences: the same wherever an error is stated."""
     if plan.level == "cycle":
-        counts = "A home whose reading is missing counts as one in no bin"
-    else:
-        counts = (
-            "A missing reading counts as the home's usual one, and where a home has none as "
-            f"{plan.default_reading} {plan.grid.unit}"
-        )
-    return f"{counts}; what that does is in no stated error."
+        return "A home whose reading is missing counts as one in no bin; what that does is in no stated error."
+    return (
+        f"A missing reading counts as {stand_in(plan)}. A home with fewer than {plan.k_min} readings of a slot in "
+        f"the history counts there as {plan.default_reading} {plan.grid.unit}, put into the bounds, as long as the "
+        "plan reports, whatever it sends. What either does is in no stated error."
+    )
+
+
+def stand_in(plan: Plan) -> str:
+    """What a missing reading of a home with a profile counts as."""
+    if plan.statistic == "base-load":
+        return "the home's least reading of that slot in the history"
+    return "the home's usual one"
 
 
 def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
@@ -340,10 +357,9 @@ def _history_sentence(plan: Plan) -> str:
     days = plan.history * plan.grid.slots * plan.grid.minutes // (24 * 60)
     if plan.level == "cycle" or days >= 300:
         return ""
-    strong = "; a strong plan had 0.046 with a year" * (plan.level == "strong")
     return (
-        f"{days} days of history hold few seasons: on 226 homes a pattern plan with profiles from a year, 91 and "
-        f"28 days had errors of 0.024, 0.033 and 0.052 of the largest report{strong} (docs/accuracy-figures.md)."
+        f"{days} days of history hold few seasons, and no predicted error has what other seasons do: errors grow "
+        "as they come, less so where profiles are from a year (docs/accuracy-figures.md)."
     )
 
 
@@ -355,8 +371,9 @@ def _known_total_sentence(plan: Plan, n: int, unit: str) -> str:
     unknown, slot, beside = map(short, found)
     return (
         f"For whoever knows the true total of one reported step, noise falls from {unknown} to {slot} {unit} in "
-        f"other cycles' reports of that slot, and to {beside} in the report of the next slot: put steps whose "
-        "totals become public on the calendar before they are reported."
+        f"other cycles' reports of that slot, and to {beside} in the report of the next slot (root mean square "
+        "over the slots: single ones may keep far less): put steps whose totals become public on the calendar "
+        "before they are reported."
     )
 
 

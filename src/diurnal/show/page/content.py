@@ -134,6 +134,7 @@ def _about(facts: Facts) -> dict[str, Any]:
         "level": plan.level,
         "when": when_out(plan),
         "cycle": facts.cycle,
+        "profiled": words.profiled(plan),
         "unit": facts.unit,
         "facts": _numbers(facts, steps),
         "plan": plan.hash,

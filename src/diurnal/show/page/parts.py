@@ -100,7 +100,7 @@ def profile(content: Mapping[str, Any]) -> str:
     if found is None:
         return ""
     summary = f"from {short(min(found[0]))} to {short(max(found[0]))} {escape(content['unit'])}"
-    return _filled("profile", cycle=escape(content["cycle"]), summary=summary)
+    return _filled("profile", cycle=escape(content["cycle"]), what=escape(content["profiled"]), summary=summary)
 
 
 def prediction(content: Mapping[str, Any]) -> str:

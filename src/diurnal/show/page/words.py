@@ -15,6 +15,7 @@ from diurnal.check.periods import in_words
 from diurnal.exact import text
 from diurnal.planning.accuracy import mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
+from diurnal.planning.planner import stand_in
 from diurnal.planning.prediction import short
 from diurnal.promise.guarantee import DELTA, SPANS, Guarantee, Level, up
 from diurnal.readings.grid import Grid
@@ -57,7 +58,8 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
         "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "
         "slots beside it.",
-        "What bounds clip of a household, and what missing readings do, is in no stated error.",
+        "What bounds clip of a household, and what missing readings or too little history of it do, is in no "
+        "stated error.",
         ROSTER,
         TOGETHER,
     ),
@@ -68,7 +70,8 @@ UNPROTECTED: dict[Level, tuple[str, ...]] = {
         "load.",
         "One true total that becomes known gives away the noise that repeats in its slot, up to one draw of the "
         "noise that does not, and it may give away most of the noise of the slots beside it.",
-        "What bounds clip of a household, and what missing readings do, is in no stated error.",
+        "What bounds clip of a household, and what missing readings or too little history of it do, is in no "
+        "stated error.",
         ROSTER,
         TOGETHER,
     ),
@@ -107,17 +110,21 @@ TITLES = {
 
 REPORTED = {
     "mean": "the {channel} of the average home in {span}, in {unit}: that of all homes{group} together, divided by "
-    "how many homes there are; a missing reading counts as the home's usual one",
-    "sum": "the {channel} of all homes{group} together in {span}, in {unit}; a missing reading counts as the "
-    "home's usual one",
-    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; a missing reading "
-    "counts as the home's usual one",
+    "how many homes there are; {missing}",
+    "sum": "the {channel} of all homes{group} together in {span}, in {unit}; {missing}",
+    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; {missing}",
     "share": "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter, and "
     "a home whose reading is missing counts as not above",
     "histogram": "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}; "
     "one whose reading is missing is in none",
 }
 """What a report is, for who has never heard of it, by the kind of the query."""
+
+
+def profiled(plan: Plan) -> str:
+    """What the noisy profile is of."""
+    usual = f"the usual {cycle_word(plan.grid)}"
+    return usual if plan.statistic == "mean" else "what homes used least in each slot of the history"
 
 
 def title(plan: Plan) -> str:
@@ -148,6 +155,7 @@ def _told(plan: Plan) -> dict[str, str]:
         "group": "" if plan.groups is None else " of a group",
         "above": f"{getattr(plan.query, 'above', 0):,}",
         "bins": f"{len(plan.query.series)}",
+        "missing": f"a missing reading counts as {stand_in(plan)}",
     }
 
 
@@ -192,7 +200,7 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         numbers = guarantee.numbers()
         unprotected = (
             *unprotected,
-            "A change in one {cycle} of the history costs up to "
+            "A change in one {cycle} of the history costs, by this plan's reports alone, up to "
             f"{numbers['history_epsilon_at_horizon']} over {numbers['horizon']} reported {{cycle}}s"
             f"{'' if guarantee.delta is None else f' (at delta {text(guarantee.delta)})'}.",
         )
@@ -212,7 +220,10 @@ def larger(guarantee: Guarantee) -> str:
     """What a change over many cycles costs, in short."""
     rows = [row for row in guarantee.curve() if row.changes == "cycles"]
     spans = ", ".join(f"{up(row.epsilon)} over {name}" for name, row in zip(SPANS, rows, strict=False))
-    return f"a change in every cycle costs an epsilon of up to {spans} (at delta {text(guarantee.delta or DELTA)})."
+    at = text(guarantee.delta or DELTA)
+    return (
+        f"a change in every cycle costs, by this plan's reports alone, an epsilon of up to {spans} (at delta {at})."
+    )
 
 
 def epsilons(plan: Plan) -> list[dict[str, str]]:
