@@ -15,7 +15,8 @@ help:
 	@echo "make power   how often the check speaks; writes docs/power.md"
 	@echo "make kill    a thousand processes killed at work; writes docs/durability.md"
 	@echo "make soak    ten minutes of load, kills and attacks on SQLite and PostgreSQL, then an hour of a simulated"
-	@echo "             head-end with every fault; writes docs/soak.md and docs/headend.md"
+	@echo "             head-end with every fault, then a crowd of listeners; writes docs/soak.md, docs/headend.md"
+	@echo "             and a section of docs/performance.md"
 	@echo "make audit   every mechanism's promise, deeply tried; writes docs/audit-figures.md"
 	@echo "make pictures  the page, the service and the command line as pictures; writes docs/images"
 
@@ -49,6 +50,7 @@ kill: $(VENV)/dev
 
 soak: $(VENV)/dev
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks crowd
 
 audit: $(VENV)/dev
 	$(BIN)/python -m benchmarks.audit

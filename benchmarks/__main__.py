@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import chain, curator, fuzz, gram, growth, noise, readings, service, spark, step
+from benchmarks import chain, crowd, curator, fuzz, gram, growth, noise, readings, service, spark, step
 from benchmarks.timing import Result
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "performance.md"
@@ -69,6 +69,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "gram": ("The check", _table(gram.run)),
     "readings": ("Readings in", _table(readings.run)),
     "service": ("The service", _table(service.run)),
+    "crowd": ("The service beside a crowd", crowd.table),
     "spark": ("Spark", _table(spark.run)),
     "fuzz": ("Damaged inputs", _fuzzed),
 }

@@ -42,6 +42,25 @@ CROWDS = {
 HOMES, TURNS, ASKS = 300, 3, 40
 
 
+ABOUT = f"""{NUMBER:,} connections ask for events, and come back every second when they are refused
+(`benchmarks/crowd.py`). Who was told to come back later is told so again before anything is looked at, and a
+release is told to a few listeners at a time.
+"""
+
+COLUMNS = """| what | against | ratio | goal | beside it | quiet |
+|---|---|---|---|---|---|
+"""
+
+
+def table() -> str:
+    """What the crowd does, as a table and what stands above it."""
+    rows = []
+    for result in run():
+        rows.append(result.row())
+        print(rows[-1], file=sys.stderr)
+    return f"{ABOUT}\n{COLUMNS}" + "\n".join(rows)
+
+
 def run() -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -112,8 +131,7 @@ def _crowd(measured: _Measured, addresses: int, query: str) -> Iterator[None]:
         yield
     finally:
         process.kill()
-        found, _ = process.communicate()
-        print(found.splitlines()[-1:], file=sys.stderr)
+        process.communicate()
         # What the crowd leaves behind is over before it is quiet.
         time.sleep(3)
 

@@ -1,7 +1,6 @@
 """Everything at once for ten minutes, on SQLite and on PostgreSQL; writes docs/soak.md and its picture.
 
-Then a crowd of listeners comes: see benchmarks/crowd.py. Afterwards a head-end with every fault is simulated, which
-takes most of an hour: see benchmarks/headend.py.
+Afterwards a head-end with every fault is simulated, which takes most of an hour: see benchmarks/headend.py.
 
 A head-end sends readings, and each batch again until it is answered; readers ask for finished ranges, the newest
 page, the promise, and listen to events. Meanwhile the service is killed, told to stop, and begun again; an operator
@@ -20,12 +19,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crowd
 from benchmarks.headend import everything
 from benchmarks.soaking import PATIENCE, attackers, city, compared, headend, house, readers
 from benchmarks.soaking.house import House
 from benchmarks.soaking.seen import Seen
-from benchmarks.timing import Result
 
 ROOT = Path(__file__).parents[1]
 PAGE, PICTURE = ROOT / "docs" / "soak.md", ROOT / "docs" / "images" / "soak.svg"
@@ -83,17 +80,6 @@ itself; else the service was ended meanwhile.
 | attack | {kinds} |
 |---|{lines}|
 {attacks}
-
-## A crowd of listeners
-
-{listeners:,} connections ask for events, and come back every second when they are refused (`benchmarks/crowd.py`).
-Measured is how long others take beside them, as a ratio against a quiet time in turns with it. What is refused
-costs little, since who was told to come back later is told so again before anything is looked at; and a release is
-told to a few listeners at a time.
-
-| what | against | ratio | goal | beside the crowd | quiet |
-|---|---|---|---|---|---|
-{crowd}
 """
 
 
@@ -231,7 +217,7 @@ def _answers(seen: Seen) -> dict[str, str]:
     }
 
 
-def write(found: dict[str, Seen], crowded: list[Result], minutes: float, *, every: float) -> None:
+def write(found: dict[str, Seen], minutes: float, *, every: float) -> None:
     """Write the page and its picture."""
     PAGE.write_text(
         HEAD.format(
@@ -243,8 +229,6 @@ def write(found: dict[str, Seen], crowded: list[Result], minutes: float, *, ever
             lines="|".join("---" for _ in found),
             rows=_table([dict(rows(seen)) for seen in found.values()]),
             attacks=_table([_answers(seen) for seen in found.values()]),
-            listeners=crowd.NUMBER,
-            crowd="\n".join(result.row() for result in crowded),
         )
     )
     _draw(found)
@@ -285,7 +269,7 @@ def main() -> None:
         print(kind, *(f"{what}: {words}" for what, words in rows(found[kind])), sep="\n  ", flush=True)
         print(*(f"{what}: {words}" for what, words in _answers(found[kind]).items()), sep="\n  ", flush=True)
     if said.only is None:
-        write(found, list(crowd.run()), each, every=every)
+        write(found, each, every=every)
     for kind, seen in found.items():
         growth = seen.growth
         assert growth is None or growth < FLAT, f"memory is not flat on {kind}: {100 * growth:+.1f} %"
