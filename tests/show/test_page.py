@@ -248,6 +248,21 @@ def test_the_whole_promise_is_on_the_page(level):
         assert words.count(heading) == 2
 
 
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("pattern", "carry the same noise: their difference is exact"),
+        ("basis", "differences can be far more exact than the bands suggest"),
+        ("share", "Two rows whose bands overlap may well be equal"),
+    ],
+)
+def test_what_two_rows_tell_about_a_change_is_said_by_level(level, told):
+    """Bands say how sure a difference is only where noise is fresh in every row; elsewhere the page says so."""
+    words = text_of(public_page(*started(level)[:2]))
+    assert told in words
+    assert ("may well be equal" in words) is (level == "share")
+
+
 def test_what_other_plans_cost_the_same_households_is_said():
     """A page whose store has spent more than its own plan says what all plans cost together; others say nothing."""
     curator, stream, panel = started("pattern")

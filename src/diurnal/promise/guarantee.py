@@ -103,7 +103,7 @@ LIMITS: dict[Level, tuple[str, ...]] = {
     ),
     "strong": (
         "It is the privacy of one cycle, not of a household or of a way of life: what changes in many cycles costs "
-        "more, as said above, and an event across midnight two cycles.",
+        "more, as said above, and an event as many cycles as it touches.",
         NARROW.format(what="epsilon for it"),
         "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) are "
         "protected one cycle at a time, not as a pattern: other cycles tell what one of them hides.",
@@ -115,7 +115,7 @@ LIMITS: dict[Level, tuple[str, ...]] = {
     ),
     "cycle": (
         "It is the privacy of one cycle, not of a household: what changes in many cycles costs more, as said "
-        "above, and an event across midnight two cycles. A change of the periodic component is a change in every "
+        "above, and an event as many cycles as it touches. A change of the periodic component is a change in every "
         "cycle, and is not protected: other cycles tell what one of them hides.",
         MEMBERSHIP,
         TOGETHER,

@@ -12,7 +12,7 @@ from typing import Any
 
 from diurnal.planning.prediction import short
 from diurnal.show.page.bars import bars, table
-from diurnal.show.page.words import NOISE
+from diurnal.show.page.words import APART, NOISE
 
 HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": "What this does not protect"}
 """The three things that are never said apart."""
@@ -20,7 +20,11 @@ HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": 
 WHOLE = {**HEADINGS, "promised": "What is promised, and what a change costs"}
 """The same over the sentences as they are signed, among which is what a change in the history costs."""
 
-TOTAL = "<li>What the whole roster uses follows from its groups, for free: their noise is independent.</li>"
+TOTAL = (
+    "<li>What the whole roster uses can be added up from its groups, at no further cost (means and shares have to "
+    "be weighted by the sizes of the groups). Noise of groups is independent, but what bounds clip and bases drop "
+    "adds up: the error of such a total can be many times its noise.</li>"
+)
 """What is said where groups are reported."""
 
 PRIVATE = "<strong>PRIVATE: for the custodian&rsquo;s eyes. Do not publish.</strong>"
@@ -184,6 +188,7 @@ def use(content: Mapping[str, Any]) -> str:
         unit=escape(content["unit"]),
         cycle=cycle,
         total=TOTAL if content["grouped"] else "",
+        apart=APART[content["level"]].format(cycle=cycle),
         disabled="" if rows else " disabled",
         last=f"<details><summary>The last {cycle} as a table</summary>{last}</details>" if rows else "",
     )

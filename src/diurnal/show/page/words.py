@@ -93,6 +93,18 @@ NOISE: dict[Level, str] = {
 """How the noise of a level comes again."""
 
 
+APART: dict[Level, str] = {
+    "pattern": "Two rows of the same slot carry the same noise: their difference is exact, but for missing "
+    "readings, however much their bands overlap. Only rows of different slots differ by noise.",
+    "strong": "A part of the noise is common to rows of one slot, and most of it may be common to rows beside "
+    "each other: differences can be far more exact than the bands suggest. What is clipped or dropped is in no "
+    "band.",
+    "cycle": "Two rows whose bands overlap may well be equal. Look at many before you say that something has "
+    "changed.",
+}
+"""What two rows tell about a change."""
+
+
 def cycle_word(grid: Grid) -> str:
     """What a cycle is called where it has a name."""
     words = in_words(grid.slots, grid.minutes)
