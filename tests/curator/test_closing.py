@@ -8,6 +8,8 @@ import pytest
 
 import diurnal as dn
 import support
+from diurnal.curator import batch, schema
+from diurnal.curator.batch import Sent
 from diurnal.curator.closing import AHEAD, STRAY
 from diurnal.errors import ClockError, StoreError, StreamError
 
@@ -323,8 +325,12 @@ def test_a_restored_backup_is_not_fenced_for_years(lasting, tmp_path):
     assert dn.Curator.after_fence(where, fence=head, strays=[FAR], clock=clock) == 24
     restored = dn.Curator.open(where, fence=head, strays=[FAR], clock=clock)
     clock.at(10**6)
-    rows = restored.streams()[0].report(sent(panel, {23: ALL, 24: ALL, FAR: ALL, FAR + 1: ALL}))
-    assert [row.step for row in rows] == [24, FAR + 1]
+    slots = panel.grid.slots
+    after = (FAR // slots + 1) * slots
+    given = {23: ALL, 24: ALL, **dict.fromkeys(range(after - slots, after + 1), ALL)}
+    rows = restored.streams()[0].report(sent(panel, given))
+    # Noise of a stray's cycle was drawn by the store that was lost: nothing of that cycle is reported.
+    assert [row.step for row in rows] == [24, after]
     assert restored.verify().sound
 
 
@@ -362,3 +368,94 @@ def test_what_cannot_be_taken_back_is_rehearsed(opens):
     assert (curator.ledger(), curator.status().to_json()) == before
     assert len(stream.report(panel.between(20, 24))) == 4
     assert curator.verify().sound
+
+
+@pytest.mark.parametrize("level", ["slot by slot", "basis", "blocks"])
+def test_noise_of_a_stray_cycle_is_never_drawn_by_a_restored_store(level, lasting, tmp_path):
+    """One stray step that is named keeps the restored store from its whole cycle, of which noise was drawn."""
+    panel, clock = support.town(), Clock(20)
+    stream = start(lasting, panel, clock, **LEVELS[level])
+    curator = lasting(clock=clock)
+    stream.report(panel.between(16, 20))
+    curator.backup(tmp_path / "backup.db")
+    clock.at(10**6)
+    stream.report(panel.between(40, 44), close=True)
+    clock.at(24)
+    head = curator.status().head
+    restored = dn.Curator.open(tmp_path / "backup.db", fence=head, strays=[43], clock=clock)
+    clock.at(10**6)
+    rows = restored.streams()[0].report(panel.between(36, 48), close=True)
+    assert {row.step for row in rows} == {36, 37, 38, 39, 44, 45, 46, 47}
+
+
+@pytest.mark.parametrize("other", ["pattern", "strong"])
+def test_a_successor_that_is_moved_still_stands_beside_all_others(other):
+    """Where an end is brought forward, a successor begins no earlier than the guard would have let it: not at steps
+    of which another plan publishes exact variations, or from which one has learned.
+    """
+    panel, clock = support.town(n=60, cycles=60), Clock(60)
+    names = panel.households
+    curator = dn.Curator.in_memory(support.ROOMY, clock=clock)
+
+    def begun(homes, first=0, **fields):
+        plan = support.plan_for(panel, **fields)
+        history = panel.without([name for name in names if name not in homes]).after(first).first(plan.history)
+        return curator.start(plan, history=history, acknowledge="untested", accept_worse=True)
+
+    first = begun(names[:30], **support.SLOTWISE)
+    first.stop(at=100)
+    if other == "pattern":
+        begun(names[30:]).stop(at=100)
+    next_ = begun(names, **support.SLOTWISE, epsilon="2")
+    if other == "strong":
+        begun(names[30:], first=15, **support.SLOTWISE, epsilon="3", history=10)
+    assert next_._record().first_step == 100
+    first.stop(at=60)
+    assert next_._record().first_step == 100
+
+
+def test_nothing_is_kept_of_a_stray_batch_that_was_dropped(opens):
+    """When readings ahead of all others are dropped, what is known of their batch goes with them."""
+    panel, clock = support.town(cycles=60), Clock(2000)
+    stream = start(opens, panel, clock, grace=2, **support.SLOTWISE)
+    curator = opens(clock=clock)
+    batch.take(curator, Sent(sender="x", key="1", content="1"), panel.between(16, 24))
+    batch.take(curator, Sent(sender="x", key="2", content="2"), sent(panel, {200: [7]}))
+    number = stream._record().number
+    with curator._store.transaction():
+        assert curator._store.cycles_with_contents(number) == {50}
+    clock.now += timedelta(days=3)
+    assert stream.close_overdue() == []
+    with curator._store.transaction():
+        assert curator._store.cycles_with_contents(number) == set()
+
+
+def test_a_cycle_that_is_going_on_is_not_closed_before_its_end(opens):
+    """Minutes before its last step begins, and until that has ended, a cycle is not closed by who asks for it."""
+    panel, clock = support.town(), Clock(19)
+    clock.now -= timedelta(minutes=4)
+    stream = start(opens, panel, clock, **support.SLOTWISE)
+    stream.report(panel.between(16, 18))
+    assert stream.close(before=stream.takes().stop) == []
+    clock.at(20)
+    assert [row.step for row in stream.close(before=stream.takes().stop)] == [16, 17, 18, 19]
+
+
+def test_damage_in_one_stream_keeps_no_other_from_its_deadline():
+    """Where what one stream holds is damaged, the others are closed by their deadlines, and the damage is told."""
+    panel, clock = support.town(), Clock(20)
+    curator = dn.Curator.in_memory(support.ROOMY, clock=clock)
+    fields = {**support.SLOTWISE, "grace": 9}
+    plans = [support.plan_for(panel, **fields, epsilon=epsilon) for epsilon in ("1", "2")]
+    streams = [
+        curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True) for plan in plans
+    ]
+    for stream in streams:
+        stream.report(sent(panel, {16: range(39), 17: range(39)}))
+    with curator._store.transaction():
+        damaged = schema.held.update().where(schema.held.c.plan == 1).values(closed=True)
+        curator._store.connection.execute(damaged)
+    clock.now += timedelta(days=9)
+    with pytest.raises(StoreError, match="plan 1 holds"):
+        curator.close_overdue()
+    assert [len(stream.rows()) for stream in streams] == [0, 4]

@@ -137,7 +137,8 @@ def go_behind(store: Store, words: str | None, people: int | None = None, strays
     knew = (base.people or 0) if knew is None else knew
     owed = max(store.owed(), _people_by(head, people, knew) - store.people())
     if not known:
-        store.close_steps(strays, apart=0)
+        # Noise of a stray's cycle was drawn, and this store does not know it: the whole cycle is never reported.
+        store.close_steps(_cycles_of(store, strays), apart=0)
         store.set_fact("fence", missing)
     if not known or owed > store.owed():
         store.set_fact("owed", owed)
@@ -188,6 +189,16 @@ def _last_step(store: Store, head: Head, strays: Collection[int]) -> int:
             f"that was published ahead of its time: strays=[{head.step}, ...] (--stray on the command line).",
         )
     return now
+
+
+def _cycles_of(store: Store, steps: Collection[int]) -> set[int]:
+    """All steps that have not come yet of the cycles that some steps are of. What has come is behind the fence."""
+    if not steps:
+        return set()
+    grid = Grid(**store.fact("population")["grid"])
+    now, slots = grid.step_at(store.now() + TOLERANCE), grid.slots
+    cycles = (range(step - step % slots, step - step % slots + slots) for step in steps)
+    return {step for cycle in cycles for step in cycle if step > now}
 
 
 def _people_by(head: Head, said: int | None, knew: int) -> int:

@@ -296,8 +296,16 @@ class Curator:
 
         Raises:
             OwedError: A restored store must be told first who was erased since.
+            StoreError: What a stream holds is damaged. All others have been seen to.
         """
-        found = {stream.plan.hash: stream.close_overdue() for stream in self.streams()}
+        found, damage = {}, None
+        for stream in self.streams():
+            try:
+                found[stream.plan.hash] = stream.close_overdue()
+            except StoreError as error:
+                damage = error
+        if damage is not None:
+            raise damage
         return {key: rows for key, rows in found.items() if rows}
 
     def close(self) -> None:

@@ -45,6 +45,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+ERASED_FROM = frozenset({"held", "noise", "contents"})
+"""Tables from which what is private goes again. They are small, and hold what is open."""
+
+
 class Store(Passing):
     """What a curator remembers. All methods but `transaction` are called inside it."""
 
@@ -130,6 +134,7 @@ class Store(Passing):
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""
         try:
+            self._write_anew()
             transaction.commit()
         except BaseException as cause:
             transaction.rollback()
@@ -139,6 +144,22 @@ class Store(Passing):
                     hint="Ask again when it is back: a step that was reported has its row, and no other is drawn.",
                 ) from None
             raise
+
+    def _write_anew(self) -> None:
+        """Write tables of a SQLite file anew from which something was erased.
+
+        SQLite zeroes the row that is deleted. But it has moved rows between pages before, and where one lay then,
+        its bytes are still there. Pages of a table that is emptied are zeroed whole.
+        """
+        connection = self._connection
+        if connection is None or not self.lasting or connection.dialect.name != "sqlite":
+            return
+        for name in sorted(self._erasing & ERASED_FROM):
+            table = schema.tables.tables[name]
+            rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).mappings().all()
+            connection.execute(table.delete())
+            if rows:
+                connection.execute(table.insert(), [dict(row) for row in rows])
 
     def _tidy(self, connection: Any) -> None:
         """Do away with what the transaction has made superfluous, now that it has happened.

@@ -9,7 +9,9 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -24,7 +26,7 @@ from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
 from diurnal.curator.units import LOCAL
-from diurnal.errors import InputError, ReadingsError, StreamError
+from diurnal.errors import InputError, OverlapError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
@@ -289,7 +291,7 @@ class Stream:
 
     def _ended(self, record: StreamRecord, before: int) -> list[int]:
         slots = record.plan.grid.slots
-        before = min(before, ahead_from(record, self._store.now()))
+        before = min(before, record.plan.grid.step_at(self._store.now()))
         return sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
 
     def _open_of(self, record: StreamRecord, cycle: int) -> set[int]:
@@ -426,7 +428,9 @@ class Stream:
             waits = each.first_step == before and self._store.last_step(each.number) is None
             if waits and each.plan.level == record.plan.level and each.members & record.members:
                 rest = [other for other in self._store.records() if other.number != each.number]
-                self._store.begin(each, guard.first_step(each, rest))
+                first = _earliest(each, rest, before)
+                if first < before:
+                    self._store.begin(each, first)
 
     def quality(self) -> dict[str, int]:
         """Counts for the custodian: readings outside the domain, late readings, skipped steps."""
@@ -461,6 +465,19 @@ class Stream:
         held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
         come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.lake is None else set()
         return held.union(self._store.noisy_cycles(record.number), come)
+
+
+def _earliest(record: StreamRecord, others: Sequence[StreamRecord], before: int) -> int:
+    """From which step on a plan that waits may report beside all others; `before` if from none that is earlier."""
+    first = guard.first_step(record, others)
+    ends = {other.end for other in others if other.end is not None and other.members & record.members}
+    for step in sorted({first, *(end for end in ends if first < end < before)}):
+        moved = replace(record, first_step=step)
+        with suppress(OverlapError):
+            guard.check_beside(moved, others, is_far=record.lake is not None)
+            guard.check_profiles(moved, others)
+            return step
+    return before
 
 
 def set_aside(account: Quality | None, what: str) -> dict[str, int]:

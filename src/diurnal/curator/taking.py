@@ -244,6 +244,7 @@ class Taker:
         self.counts[STRAY] += sum(int(np.count_nonzero(each.present)) for each in held.values())
         self._store.release(number, list(held))
         self._store.forget_arrival(number, cycle)
+        self._store.forget_contents(number, cycle)
 
     def take_far(self, panel: Panel, *, close: bool, again: bool) -> set[int]:
         """Publish the steps that close, of homes in the lake.

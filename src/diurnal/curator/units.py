@@ -24,8 +24,8 @@ measured on real homes are far smaller (docs/curator.md).
 
 **Guarantee**: what a sender is answered depends on what was sent under the same token since the process began, and
 on the plan; never on readings of others, and never on what is held or was reported. Nothing of it is written, and
-all of it ends with the process. Where a batch is refused, presence depends on values: theory 4.4 states that
-assumption.
+all of it ends with the process. Where a batch is refused, presence depends on values, of all homes in it and of
+those that were counted before: theory 4.4 states that assumption.
 """
 
 from __future__ import annotations
