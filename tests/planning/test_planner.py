@@ -193,8 +193,9 @@ def test_a_split_histogram_pays_for_two_bins():
     [
         (
             {"default_reading": 7},
-            "A missing reading counts as the home's usual one. A home with fewer than 46 readings of a slot in the "
-            "history counts there as 7 Wh, put into the bounds, as long as the plan reports, whatever it sends.",
+            "A missing reading counts as the home's usual one, put into the bounds. A home with fewer than 46 "
+            "readings of a slot in the history counts there as 7 Wh, put into the bounds, as long as the plan "
+            "reports, whatever it sends.",
         ),
         ({"statistic": "base-load"}, "A missing reading counts as the home's least reading of that slot in the"),
         (

@@ -251,7 +251,7 @@ def test_the_whole_promise_is_on_the_page(level):
 @pytest.mark.parametrize(
     ("level", "told"),
     [
-        ("pattern", "carry the same noise: their difference is exact"),
+        ("pattern", "carry the same noise: their difference carries none"),
         ("basis", "differences can be far more exact than the bands suggest"),
         ("share", "Two rows whose bands overlap may well be equal"),
     ],

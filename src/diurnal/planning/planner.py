@@ -330,8 +330,8 @@ def missing(plan: Plan) -> str:
 def stand_in(plan: Plan) -> str:
     """What a missing reading of a home with a profile counts as."""
     if plan.statistic == "base-load":
-        return "the home's least reading of that slot in the history"
-    return "the home's usual one"
+        return "the home's least reading of that slot in the history, put into the bounds"
+    return "the home's usual one, put into the bounds"
 
 
 def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:

@@ -94,8 +94,9 @@ NOISE: dict[Level, str] = {
 
 
 APART: dict[Level, str] = {
-    "pattern": "Two rows of the same slot carry the same noise: their difference is exact, but for missing "
-    "readings, however much their bands overlap. Only rows of different slots differ by noise.",
+    "pattern": "Two rows of the same slot carry the same noise: their difference carries none, however much their "
+    "bands overlap. It lacks what missing readings, and homes with too little history of that slot, would have "
+    "added. Only rows of different slots differ by noise.",
     "strong": "A part of the noise is common to rows of one slot, and most of it may be common to rows beside "
     "each other: differences can be far more exact than the bands suggest. What is clipped or dropped is in no "
     "band.",
