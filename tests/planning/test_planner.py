@@ -158,6 +158,8 @@ def test_an_error_of_which_not_all_is_known_is_a_least_one():
     known = dn.predict(plan(), SHAPE).row("cube")
     assert "least" not in known.said()
     table = certificate(one, SHAPE)
+    assert "reckoned with the whole domain" in said
+    assert "reckoned with the whole domain" in table.partition("## Predicted error")[2]
     assert f"| **basis** (this plan) | {row.said()} | {row.said('day')} | {row.said('year')} |" in table
 
 

@@ -334,6 +334,13 @@ def stand_in(plan: Plan) -> str:
     return "the home's usual one, put into the bounds"
 
 
+OTHERS_BOUNDS = (
+    "Others that this plan's bounds do not fit are reckoned with the whole domain: with bounds of their own they "
+    "might be about as good."
+)
+"""What other mechanisms are compared with."""
+
+
 def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
     """Why this one: what the next best would have had."""
     others = [each for each in prediction.mechanisms if each.name != row.name]
@@ -343,12 +350,12 @@ def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
     if row.bias is None:
         return (
             f"It cannot be held against the {len(others)} other ways to add noise: what it drops is not known. Of "
-            f"those {best.name} has the least predicted error of a report, {best.said()} {unit}."
+            f"those {best.name} has the least predicted error of a report, {best.said()} {unit}. {OTHERS_BOUNDS}"
         )
     words = "least" if row.errors.step <= best.errors.step else "not the least"
     return (
         f"Of {len(prediction.mechanisms)} ways to add noise it has {words} predicted error of a report; of the "
-        f"others {best.name} has the least, {best.said()} {unit}."
+        f"others {best.name} has the least, {best.said()} {unit}. {OTHERS_BOUNDS}"
     )
 
 

@@ -362,8 +362,8 @@ class Guarantee:
         said = [
             f"A change in many reported cycles in a row costs more: epsilon is at most {', '.join(spans)} (at "
             f"delta = {delta}). Somebody who knows everything else, and accepts one false alarm in a hundred, "
-            f"detects an absence of {FORTNIGHT} calendar days in up to {told} % of cases. One that begins or ends "
-            "within a day touches one more."
+            f"detects an absence of {FORTNIGHT} calendar days in up to {told} % of cases. Each end of it that "
+            "falls within a further day adds a day."
         ]
         return [*said, self._together_sentence(rows[-2], rows[-1], delta)] if self.pattern is not None else said
 

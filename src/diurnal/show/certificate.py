@@ -7,7 +7,7 @@ from typing import Any
 
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
-from diurnal.planning.planner import explain, missing, predict
+from diurnal.planning.planner import OTHERS_BOUNDS, explain, missing, predict
 from diurnal.planning.prediction import Row
 from diurnal.readings.panel import Panel, Shape
 
@@ -47,10 +47,10 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             f"For the smallest group, of {prediction.n_households} households; errors of sums can be larger in "
             "larger groups. Root mean square, predicted and not promised: actual errors can be several times as "
-            f"large. {_clipped(plan, open_data)}{missing(plan)} Totals take what is known to be dropped, and what "
-            "a public reference is off, as if it always had one sign, which makes them larger. A budget that is "
-            "split is spent after so many reports: totals over more of them are what they would be. Promises are "
-            "short here: 4 and what follows say this plan's in full.",
+            f"large. {OTHERS_BOUNDS} {_clipped(plan, open_data)}{missing(plan)} Totals take what is known to be "
+            "dropped, and what a public reference is off, as if it always had one sign, which makes them larger. "
+            "A budget that is split is spent after so many reports: totals over more of them are what they would "
+            "be. Promises are short here: 4 and what follows say this plan's in full.",
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
