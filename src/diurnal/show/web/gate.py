@@ -118,11 +118,6 @@ class Gate:
         keeper = self._access.keeper(shown_by(_header(scope, b"authorization")))
         return ("public", client_in(scope)) if keeper is None else (keeper.role, keeper.digest)
 
-    def _may_read(self, scope: Scope) -> bool:
-        """Whether somebody may read at all: who may not is told so, however many others listen."""
-        shown = shown_by(_header(scope, b"authorization"))
-        return not self._settings.reads_need_token or self._access.keeper(shown) is not None
-
     async def _enter(self, scope: Scope, receive: Receive, passing: _Passing, kind: str, client: str) -> None:
         limits, path = self._settings.limits, scope["path"]
         waits = self._buckets.take(f"{kind} {client}")
@@ -135,12 +130,12 @@ class Gate:
                 retry=waits,
                 limit="requests of a client",
             )
-        if _listens(scope) and self._may_read(scope):
+        if _listens(scope) and not self._settings.reads_need_token:
             # Who waits for events is counted by their address, whatever they show. They are refused here, before
             # it is known what they ask for: a crowd that comes again and again costs little.
             self._later.check(client_in(scope))
             passing.held.callback(self._listeners.take(client_in(scope)))
-        else:
+        elif not _listens(scope):
             passing.held.callback((self._places if kind == "public" else self._kept).take(client))
         if scope["method"] == "OPTIONS" and path.startswith(PUBLIC):
             await passing.preflight()

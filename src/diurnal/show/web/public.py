@@ -172,6 +172,9 @@ async def new_reports(
     service, access = service_of(request), request.app.state.access
     shown, client = shown_by(request.headers.get("Authorization")), client_in(request.scope)
     found, held = service.hub.stream(stream), request.scope["diurnal.held"]
+    if service.settings.reads_need_token:
+        # Everybody else has taken a place at the gate; here it is known that somebody may read.
+        held.callback(service.listeners.take(client))
     place, leave = await events.place_of(service, found.key, last_event_id or after), None
     if events.is_past(service, found.key, place):
         leave = service.replays.take(client)
