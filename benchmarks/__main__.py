@@ -37,13 +37,13 @@ COLUMNS = """| what | against | ratio | goal | ours | theirs |
 """
 
 
-def _table(run: Callable[[], Iterator[Result]]) -> Callable[[], str]:
+def _table(run: Callable[[], Iterator[Result]], about: str = "") -> Callable[[], str]:
     def table() -> str:
         rows = []
         for result in run():
             rows.append(result.row())
             print(rows[-1], file=sys.stderr)
-        return COLUMNS + "\n".join(rows)
+        return about + COLUMNS + "\n".join(rows)
 
     return table
 
@@ -69,7 +69,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "gram": ("The check", _table(gram.run)),
     "readings": ("Readings in", _table(readings.run)),
     "service": ("The service", _table(service.run)),
-    "crowd": ("The service beside a crowd", crowd.table),
+    "crowd": ("The service beside a crowd", _table(crowd.run, crowd.ABOUT)),
     "spark": ("Spark", _table(spark.run)),
     "fuzz": ("Damaged inputs", _fuzzed),
 }

@@ -22,6 +22,7 @@ import httpx
 import numpy as np
 
 import diurnal as dn
+from benchmarks.service import slotwise
 from benchmarks.timing import Result
 from diurnal.show.web import tokens
 
@@ -44,21 +45,9 @@ HOMES, TURNS, ASKS = 300, 3, 40
 
 ABOUT = f"""{NUMBER:,} connections ask for events, and come back every second when they are refused
 (`benchmarks/crowd.py`). Who was told to come back later is told so again before anything is looked at, and a
-release is told to a few listeners at a time.
+release is told to a few listeners at a time. Ours is beside the crowd, theirs is quiet.
+
 """
-
-COLUMNS = """| what | against | ratio | goal | beside it | quiet |
-|---|---|---|---|---|---|
-"""
-
-
-def table() -> str:
-    """What the crowd does, as a table and what stands above it."""
-    rows = []
-    for result in run():
-        rows.append(result.row())
-        print(rows[-1], file=sys.stderr)
-    return f"{ABOUT}\n{COLUMNS}" + "\n".join(rows)
 
 
 def run() -> Iterator[Result]:
@@ -167,15 +156,7 @@ def _town(folder: Path) -> dn.Panel:
     rng = np.random.default_rng(1)
     grid = dn.Grid(slots=48, anchor="2022-01-01T00:00")
     panel = dn.Panel.from_array(rng.integers(0, 3000, size=(48 * 90, HOMES)), grid=grid)
-    plan = dn.Plan(
-        query=dn.Mean(),
-        epsilon="1",
-        domain=(0, 3000),
-        grid=grid,
-        history=1,
-        mechanism="cube",
-        cycle_mechanism="cube",
-    )
+    plan = slotwise(grid)
     curator = dn.Curator.open(folder / "city.db")
     stream = curator.start(plan, history=panel.first(1), acknowledge="untested", accept_worse=True)
     for day in range(1, 30):

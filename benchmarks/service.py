@@ -59,6 +59,19 @@ def run() -> Iterator[Result]:
             yield _million(folder, panel)
 
 
+def slotwise(grid: dn.Grid) -> dn.Plan:
+    """A plan whose rows are out as soon as their step is."""
+    return dn.Plan(
+        query=dn.Mean(),
+        epsilon="1",
+        domain=(0, 3000),
+        grid=grid,
+        history=1,
+        mechanism="cube",
+        cycle_mechanism="cube",
+    )
+
+
 def _town(folder: Path) -> dn.Panel:
     """Two stores with the same stream in them, one for the service and one for the curator by itself."""
     rng = np.random.default_rng(1)
@@ -66,17 +79,8 @@ def _town(folder: Path) -> dn.Panel:
     panel = dn.Panel.from_array(rng.integers(0, 3000, size=(48 * 40, 300)), grid=grid)
     large = dn.Panel.from_array(rng.integers(0, 3000, size=(48 + STEPS * (TURNS + 1), HOMES)), grid=grid)
     for store, homes in (("small", panel), ("large", large), ("own", large)):
-        plan = dn.Plan(
-            query=dn.Mean(),
-            epsilon="1",
-            domain=(0, 3000),
-            grid=grid,
-            history=1,
-            mechanism="cube",
-            cycle_mechanism="cube",
-        )
         stream = dn.Curator.open(folder / f"{store}.db").start(
-            plan, history=homes.first(1), acknowledge="untested", accept_worse=True
+            slotwise(grid), history=homes.first(1), acknowledge="untested", accept_worse=True
         )
         if store == "small":
             stream.report(homes.after(1))

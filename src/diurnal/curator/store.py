@@ -45,8 +45,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-ERASED_FROM = frozenset({"held", "noise", "contents"})
-"""Tables from which what is private goes again. They are small, and hold what is open."""
+ERASED_FROM = frozenset({"held", "noise", "contents", "used", "plans"})
+"""Tables from which what is private goes again. They are small, or seldom erased from."""
 
 
 class Store(Passing):

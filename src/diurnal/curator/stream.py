@@ -26,7 +26,7 @@ from diurnal.curator.records import StreamRecord, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
 from diurnal.curator.units import LOCAL
-from diurnal.errors import InputError, OverlapError, ReadingsError, StreamError
+from diurnal.errors import DifferencingError, InputError, OverlapError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.private import public
@@ -473,7 +473,7 @@ def _earliest(record: StreamRecord, others: Sequence[StreamRecord], before: int)
     ends = {other.end for other in others if other.end is not None and other.members & record.members}
     for step in sorted({first, *(end for end in ends if first < end < before)}):
         moved = replace(record, first_step=step)
-        with suppress(OverlapError):
+        with suppress(OverlapError, DifferencingError):
             guard.check_beside(moved, others, is_far=record.lake is not None)
             guard.check_profiles(moved, others)
             return step

@@ -137,8 +137,10 @@ def known_total(plan: Plan, n: int) -> KnownTotal | None:
     beside = np.roll(all_of_it, -1)
     shared = (variances(pairs, pattern, cycle) - all_of_it - beside) / 2
     known = np.where(all_of_it > 0, all_of_it, 1)
-    left = (all_of_it, all_of_it - repeats**2 / known, beside - shared**2 / known)
-    return KnownTotal(*(math.sqrt(max(0.0, float(np.mean(each)))) / denominator for each in left))
+    left = [all_of_it, all_of_it - repeats**2 / known, beside - shared**2 / known]
+    # Where all of the noise is given away, what is left of it is what floats could not take off.
+    left = [np.where(each > 1e-9 * all_of_it, each, 0.0) for each in left]
+    return KnownTotal(*(math.sqrt(float(np.mean(each))) / denominator for each in left))
 
 
 def _peak(plan: Plan, deviations: Floats, share: float, *, apart: bool) -> float:

@@ -16,7 +16,6 @@ from diurnal.exact import text
 from diurnal.planning.accuracy import mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import stand_in
-from diurnal.planning.prediction import short
 from diurnal.promise.guarantee import DELTA, SPANS, Guarantee, Level, up
 from diurnal.readings.grid import Grid
 
@@ -185,10 +184,9 @@ def errors(plan: Plan, sizes: tuple[int, ...]) -> dict[str, str]:
     whose = "a report" if len(sizes) == 1 else "a report, smallest group"
     # What is known to be dropped is in the number; what is not is said beside it.
     more = f"; {own.note}" if own.note else ""
-    most = "at most " if nothing.note.startswith("at most") else ""
     return {
         f"predicted error of {whose}": f"{own.said()} {unit}{more}",
-        "error of publishing nothing": f"{most}{short(nothing.errors.step)} {unit}",
+        "error of publishing nothing": f"{nothing.said()} {unit}",
     }
 
 

@@ -113,9 +113,10 @@ async def explain(request: Request, question: decisions.StartQuestion) -> dict[s
 
     def work() -> tuple[list[str], str | None]:
         sentences = service.curator.explain(wanted, history, acknowledge=question.acknowledge)
-        worse = worse_than_nothing(wanted, min(history.shape_by(wanted.groups).group_sizes))
-        # Of a stream that runs already it is not said: it is found, and nothing is spent.
-        return sentences, worse if worse in sentences else None
+        if wanted.hash in {stream.plan.hash for stream in service.curator.streams()}:
+            # A stream that runs already is found, and nothing is spent.
+            return sentences, None
+        return sentences, worse_than_nothing(wanted, min(history.shape_by(wanted.groups).group_sizes))
 
     sentences, worse = await service.write(work)
     names = {"stream": wanted.hash, "certificate_number": wanted.certificate_number}
