@@ -103,6 +103,13 @@ def decimal_up(value: Fraction) -> str:
     return decimal(Fraction(-(-value * 10**6 // 1), 10**6), 6)
 
 
+def decimal_down(value: Fraction) -> str:
+    """The same, never above itself."""
+    if text(value) == decimal(value, 6).rstrip("0").rstrip("."):
+        return text(value)
+    return decimal(Fraction(value * 10**6 // 1, 10**6), 6)
+
+
 def sqrt_up(square: int) -> int:
     """The smallest integer whose square is at least `square`."""
     root = math.isqrt(square)

@@ -11,6 +11,7 @@ import pytest
 
 import diurnal
 from diurnal import errors
+from diurnal.promise.levels import LEVELS
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -43,6 +44,17 @@ def test_importing_is_light(what, heavy):
     script = f"import sys, {what}; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_a_level_is_asked_what_it_does_and_never_which_one_it_is():
+    """Nothing outside promise/levels compares a level with a name: a new one is a file and a line."""
+    found, names = [], "|".join(LEVELS)
+    named = re.compile(rf"""level["\]')]* *(===?|!==?|in|not in) *[\[({{]*["\']({names})["\']""")
+    for path in (*SOURCES, *sorted((ROOT / "src").rglob("*.js"))):
+        if path.parent.name == "levels":
+            continue
+        found += [f"{path.name}: {line.strip()}" for line in path.read_text().splitlines() if named.search(line)]
+    assert not found
 
 
 def test_release_randomness_has_one_place():

@@ -11,8 +11,9 @@ import diurnal as dn
 import support
 from diurnal.errors import PlanError
 from diurnal.planning import constants, tabled
-from diurnal.planning.accuracy import _peak, mechanism_row
+from diurnal.planning.accuracy import _peak, kept_share, mechanism_row
 from diurnal.planning.public import typical
+from diurnal.promise.mechanisms.prior import spread
 
 GRID = dn.Grid()
 WEEK = dn.Grid(slots=336)
@@ -122,14 +123,22 @@ def test_open_data_is_brought_to_the_level():
 
 @pytest.mark.parametrize("rows", [constants.PATTERN, constants.BASE_LOAD, constants.DAY], ids=["P", "B", "D"])
 def test_a_row_s_noise_is_the_mechanism_s(rows):
-    """The noise that is taken off a tabled error is what the shipped mechanism predicts for that row."""
+    """The noise that is taken off a tabled error is what the shipped mechanism predicts for that row, with what it
+    draws to the reference.
+    """
     plan = informed(draft("strong"))
     level = sum(plan.reference.profile) / 48
     for row in rows:
-        radius = round(row.radius * level * math.sqrt(48))
-        body = dataclasses.replace(plan.body, radius=radius)
-        layer = plan.with_(body=body, basis=dn.Basis(size=row.size), mechanism="basis").pattern_layer()
-        expected = support.standard_deviation(layer, 48) / row.n_epsilon / level
+        distance = getattr(row, "distance", None)
+        layer = plan.with_(
+            body=dataclasses.replace(plan.body, radius=round(row.radius * level * math.sqrt(48))),
+            basis=dn.Basis(size=row.size),
+            mechanism="basis",
+            epsilon=str(row.n_epsilon),
+            shrink=distance is not None,
+            reference=dataclasses.replace(plan.reference, mismatch=Fraction((distance or 1) * level)),
+        ).pattern_layer()
+        expected = math.hypot(support.standard_deviation(layer, 48), layer.drawn) / level
         assert tabled._noise(row, row.n_epsilon) == pytest.approx(expected, rel=0.01)
 
 
@@ -219,3 +228,60 @@ def test_peaks_are_predicted_for_every_way():
     cube = prediction.row("cube")
     assert cube.errors.peak > cube.errors.step
     assert "peak" in str(prediction).splitlines()[1]
+
+
+def test_what_is_drawn_to_the_reference_is_in_the_error():
+    """A layer that keeps a share of each coefficient leaves homes as far from it as the layer itself says."""
+    plan = informed(draft(epsilon="0.1", history=28, mechanism="basis"), 60, free=False)
+    layer, rng = plan.pattern_layer(1, 60), np.random.default_rng(3)
+    assert plan.shrink
+    assert layer.kept[1] < 0.3
+    rows = layer.matrix / np.sqrt((layer.matrix.astype(float) ** 2).sum(axis=1))[:, None]
+    mismatch = float(plan.reference.mismatch)
+    deviations = np.sqrt(spread(mismatch, plan.basis.harmonics(), 48))
+    reference, off = np.array(plan.reference.profile, dtype=float), []
+    for _ in range(2000):
+        mean_day = reference + rows.T @ (deviations * rng.standard_normal(len(rows)))
+        off.append(np.mean((layer.expected(layer.matrix @ mean_day) - mean_day) ** 2))
+    alone = np.mean((layer.expected(layer.matrix @ reference) - reference) ** 2)
+    assert math.sqrt(np.mean(off) - alone) == pytest.approx(layer.drawn, rel=0.05)
+    assert layer.drawn < mismatch
+
+
+@pytest.mark.parametrize("sizes", [(60,), (15, 226, 500), (15, 3000, 9000)])
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+def test_no_plan_has_a_smaller_error_with_less_epsilon(level, sizes):
+    """Of one plan, and of what is chosen for each epsilon for groups of one size, predicted errors only grow."""
+    epsilons = ["3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0.0001"]
+    fixed = dn.choose(informed(draft(level, epsilon="0.1", history=28), *sizes, free=False), shape(*sizes))
+    tried = [[fixed.with_(epsilon=each) for each in epsilons]]
+    if len(sizes) == 1:
+        tried.append(
+            [dn.choose(informed(draft(level, epsilon=e, history=28), *sizes), shape(*sizes)) for e in epsilons]
+        )
+    for plans in tried:
+        errors = [mechanism_row(each, min(sizes), None, None).errors.step for each in plans]
+        assert errors == sorted(errors)
+
+
+@pytest.mark.parametrize("level", ["pattern", "strong"])
+def test_fewer_homes_never_have_a_smaller_error(level):
+    """Where reports are drawn to the reference, fewer homes are drawn further: that is no gain."""
+    sizes = [1, 2, 4, 8, 16, 32, 64, 128]
+    plans = [dn.choose(informed(draft(level, history=28), n), shape(n)) for n in sizes]
+    errors = [mechanism_row(plan, n, None, None).errors.step for plan, n in zip(plans, sizes, strict=True)]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_a_plan_that_says_almost_nothing_is_as_good_as_what_is_public():
+    """With hardly any epsilon a report is the public reference, and its error that of a free profile or more."""
+    plan = dn.choose(informed(draft(epsilon="0.0001", history=28), 60, free=False), shape(60))
+    row = mechanism_row(plan, 60, None, None)
+    assert kept_share(plan, 60) == "0 %"
+    assert row.errors.step >= float(plan.reference.mismatch)
+    said = " ".join(dn.explain(plan, shape(60)))
+    assert "of a group of 60 households, the smallest, 0 % of each coefficient is their own" in said
+    assert "what is dropped or drawn to the reference" in said
+    plain = dn.choose(informed(draft(), 226), shape(226))
+    assert kept_share(plain, 226) is None
+    assert "drawn to" not in " ".join(dn.explain(plain, shape(226)))

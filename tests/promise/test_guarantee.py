@@ -5,7 +5,7 @@ import pytest
 
 import support
 from diurnal import Basis, Body, Ellipsoid, Grid, Share
-from diurnal.promise.guarantee import LIMITS, NEIGHBOURS
+from diurnal.promise import levels
 from diurnal.study.town import Town
 
 
@@ -25,7 +25,8 @@ def test_a_guarantee_is_never_said_in_part(fields):
     """Its words hold every neighbour, epsilon, assumption and limit of its level."""
     promise = guarantee(**fields)
     words = str(promise)
-    for part in (*NEIGHBOURS[promise.level], *promise.assumptions, *LIMITS[promise.level], "epsilon = 1"):
+    level = levels.LEVELS[promise.level]
+    for part in (*level.neighbours, *promise.assumptions, *level.limits, "epsilon = 1"):
         assert part in words
 
 

@@ -15,11 +15,12 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.errors import InputError, PrivateError, ReadingsError, StreamError
+from diurnal.planning.accuracy import kept_share
 from diurnal.planning.prediction import short
 from diurnal.promise import noise
 from diurnal.show.export import export
 from diurnal.show.page import content as page_content
-from diurnal.show.page import custodian_page, public_page
+from diurnal.show.page import custodian_page, public_page, words
 from diurnal.show.page.bars import LogScale
 from diurnal.study.town import Town
 
@@ -234,6 +235,22 @@ def test_the_noisy_profile_is_there_in_pattern_mode_only():
         numbers = np.array([float(number) for number in re.findall(r"\d{5,}(?:\.\d+)?", page)])
         for value in stream._record().groups[0].noisy_profile:
             assert not np.isclose(numbers, abs(float(value)), rtol=1e-7).any()
+
+
+def test_a_profile_that_is_drawn_to_the_reference_is_not_shown_as_a_measurement():
+    """Where little of the usual day is the homes' own, the page says how much, beside the profile and the error."""
+    panel = Town(homes=20, days=36).panel()
+    draft = dn.Plan(level="pattern", epsilon="0.01", domain=(0, 8000), history=28, grid=panel.grid)
+    plan = dn.choose(dn.informed(draft, panel, level=400, free=False), panel)
+    stream = (curator := dn.Curator.in_memory()).start(plan, history=panel.first(28), acknowledge="untested")
+    stream.report(panel.after(28))
+    text = text_of(public_page(curator, stream))
+    share = kept_share(plan, 20)
+    assert share.startswith("0")
+    assert f"drawn to the public reference (of the smallest group {share} of each coefficient is its own)" in text
+    assert "how far reports are drawn to a public reference, the bias, is not in it" in text
+    assert words.errors(plan, (20,))["of the usual cycle, these homes' own"] == f"{share}; the rest is public"
+    assert "drawn to the public" not in text_of(public_page(*started("pattern")[:2]))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -103,7 +103,7 @@ def learned(record: StreamRecord, history: Panel, out: str) -> StreamRecord:
     """
     plan = record.plan
     slots, least, statistic = plan.grid.slots, plan.k_min, plan.statistic
-    assumes = plan.level != "cycle"
+    assumes = plan.protection.learns
 
     def kernel(block: Panel) -> Arrays:
         if not assumes:

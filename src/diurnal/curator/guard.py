@@ -35,6 +35,7 @@ from diurnal.curator.usage import atom_numbers, spread
 from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, OwedError, PopulationError, WorseError
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import worse_than_nothing
+from diurnal.promise.levels import LEVELS
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
     """Refuse a plan with a pattern layer unless somebody says to have read the verdict on these homes."""
-    if plan.level == "cycle" or digest == UNTESTED:
+    if not plan.protection.learns or digest == UNTESTED:
         return
     if digest is None:
         raise AcknowledgeError(
@@ -121,7 +122,7 @@ def check_groups(record: StreamRecord) -> None:
             sizes=small,
             minimum=plan.minimum_group,
         )
-    if plan.level == "pattern":
+    if plan.protection.exact_variations:
         _check_atoms(record.atoms, plan.minimum_group, "this plan alone")
 
 
@@ -130,14 +131,14 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     for other in others:
         if not record.members & other.members:
             continue
-        levels = {record.plan.level, other.plan.level}
-        if levels == {"pattern", "strong"} and overlap(record.speaks_about(), other.speaks_about()):
+        conflict = record.plan.protection.conflict(other.plan.protection)
+        if conflict == "exact variations" and overlap(record.speaks_about(), other.speaks_about()):
             raise OverlapError(
                 f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan "
                 "at the same steps; exact variations would void the strong promise.",
                 hint="Stop it, and let this plan's steps (a pattern plan's history too) begin after its last.",
             )
-        if len(levels) == 2 and "cycle" in levels:
+        if conflict == "periodic component":
             raise OverlapError(
                 f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan; a "
                 "counting plan reveals the periodic component that the other one protects.",
@@ -153,8 +154,8 @@ def check_restored(record: StreamRecord, store: Store) -> None:
             f"This store was restored: it does not know all that was reported before step {store.resumes(slots)}.",
             hint="Take a history from then on.",
         )
-    unknown = store.unknown_levels()
-    if unknown & ({"p", "s"} if record.plan.level == "cycle" else {"c"}):
+    ours, unknown = record.plan.protection, store.unknown_levels()
+    if any(ours.conflict(level) == "periodic component" for level in LEVELS.values() if level.letter in unknown):
         raise OverlapError(
             "This store was restored, and plans that it does not know may be over the same households: a counting "
             "plan beside one that protects the periodic component.",
@@ -169,7 +170,7 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     promise made for a reported cycle would be gone.
     """
     for other in others:
-        strong = record.plan.level == other.plan.level == "strong"
+        strong = record.plan.protection.noisy_variations and other.plan.protection.noisy_variations
         learns = overlap(record.history(), other.reports()) or overlap(other.history(), record.reports())
         if strong and learns and record.members & other.members:
             raise OverlapError(
@@ -180,10 +181,12 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
 
 def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
     """Refuse a pattern plan whose sums, with those of the others, are about too few households."""
-    if record.plan.level != "pattern":
+    if not record.plan.protection.exact_variations:
         return
     beside = [
-        other for other in others if other.plan.level == "pattern" and overlap(record.reports(), other.reports())
+        other
+        for other in others
+        if other.plan.protection.exact_variations and overlap(record.reports(), other.reports())
     ]
     if not beside:
         return
@@ -243,10 +246,10 @@ def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None
     The difference of the two reports would be the difference of the profiles, exactly: sums over history steps,
     which nobody has counted as published. Profiles move together for neighbours, so refusing tells nothing.
     """
-    if record.plan.level != "pattern":
+    if not record.plan.protection.exact_variations:
         return
     for other in others:
-        if other.plan.level == "pattern" and overlap(record.reports(), other.reports()):
+        if other.plan.protection.exact_variations and overlap(record.reports(), other.reports()):
             ours, theirs = _places(record), _places(other)
             shared = sorted(ours.keys() & theirs.keys())
             at, there = [ours[name] for name in shared], [theirs[name] for name in shared]
@@ -285,12 +288,14 @@ def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
     were not (theory 4.2). One cycle of history has no variations at all, and is. A step that a stopped plan over
     some of the households has reported is never reported again by its successor (theory 4.5).
     """
-    after_history = int(record.history()[1])
-    start = record.history_start if record.plan.level != "strong" and record.plan.history <= 1 else after_history
+    plan, after_history = record.plan, int(record.history()[1])
+    start = record.history_start if not plan.protection.noisy_variations and plan.history <= 1 else after_history
     ends = [
         other.end
         for other in others
-        if other.end is not None and other.plan.level == record.plan.level and other.members & record.members
+        if other.end is not None
+        and plan.protection.follows(other.plan.protection)
+        and other.members & record.members
     ]
     return max([start, *ends])
 

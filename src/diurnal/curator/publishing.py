@@ -147,17 +147,17 @@ class Publisher:
         used: dict[int, str] = {}
         noise = cache(self._noise)
         for part in parts:
-            if record.plan.level == "pattern":
+            if record.plan.protection.exact_variations:
                 sums = usage.used_sums(record, part)[0]
                 sums[usage.silent_steps(record, part, self._store)] = 0
                 totals = record.atoms.by_group(sums)
                 if record.lake is None:
                     # Beside a plan in the lake no other speaks: nobody will ask which readings these were.
                     used |= zip(part.steps, usage.used_digests(record, part, self._store), strict=True)
-            elif record.plan.level == "strong":
-                totals = record.atoms.by_group(usage.moved(record, part, bound=record.plan.clip)[0])
-            else:
+            elif record.plan.query.counting:
                 totals = _cell_counts(record, part)
+            else:
+                totals = record.atoms.by_group(usage.moved(record, part, bound=record.plan.clip)[0])
             for step, sums in zip(part.steps, totals.tolist(), strict=True):
                 rows[step] = self._values(step, sums, noise(record.plan.grid.cycle(step)))
         self._store.publish(record.number, rows, used)
@@ -196,7 +196,7 @@ class Publisher:
     def _noise(self, cycle: int) -> dict[str, tuple[int, ...]]:
         """The noise of a cycle by group: drawn and kept before its first use."""
         record = self._record
-        if record.plan.level == "pattern":
+        if not record.plan.protection.hides_cycle:
             return {}
         kept = self._store.cycle_noise(record.number, cycle)
         if kept is None:
@@ -252,7 +252,7 @@ class Publisher:
         Noise of the others waits, and is vouched for.
         """
         record = self._record
-        if record.plan.level == "pattern":
+        if not record.plan.protection.hides_cycle:
             return
         slots = record.plan.grid.slots
         for cycle in self._store.noisy_cycles(record.number):

@@ -210,7 +210,7 @@ class StreamRecord(Private):
 
     def speaks_about(self) -> tuple[float, float]:
         """The steps whose readings its reports show: a pattern plan's history too."""
-        return self.history_start if self.plan.level == "pattern" else self.first_step, self.last
+        return self.history_start if self.plan.protection.exact_variations else self.first_step, self.last
 
     def profiles(self) -> Profiles:
         """What is kept beside the database: households, weights, and profiles in the roster's order."""
@@ -283,7 +283,7 @@ class StreamRecord(Private):
         Whose profile is in the lake is taken to have one.
         """
         counts = np.zeros(len(self.households), dtype=bool)
-        asks = self.plan.level != "cycle" and self.lake is None
+        asks = self.plan.protection.learns and self.lake is None
         counts[self.atoms.order] = self.known.any(axis=0) if asks else True
         for place, since in self.silenced.items():
             counts[place] &= step < since

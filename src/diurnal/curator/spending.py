@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from diurnal.curator.records import StreamRecord
 from diurnal.errors import BudgetError, PlanError
-from diurnal.exact import text
+from diurnal.exact import decimal_down, decimal_up, text
 from diurnal.promise.budget import NOTHING, Loss
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) ->
         past = _most_charged(name, record, others, store)
         left = cap - (past + asked).at(delta)
         said.append(
-            f"It costs {text(asked.at(delta))} of the {name} budget of {text(cap)}; {text(past.at(delta))} was "
-            f"spent before by its most charged household, and {text(left)} is left."
+            f"It costs {decimal_up(asked.at(delta))} of the {name} budget of {text(cap)}; "
+            f"{decimal_up(past.at(delta))} was spent before by its most charged household, and "
+            f"{decimal_down(left)} is left."
         )
     return said
 

@@ -22,10 +22,11 @@ from diurnal.curator.layers import layers_of, noised, released
 from diurnal.curator.records import Group, StreamRecord
 from diurnal.curator.usage import moved
 from diurnal.errors import PlanError, QueryError, ReadingsError
-from diurnal.planning.free import Known, known_from
+from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
 from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms.prior import Known
 from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
@@ -86,7 +87,9 @@ def prepared(plan: Plan, history: Panel, acknowledged: str | None) -> StreamReco
         known=empty.astype(bool),
         first_step=history.first_step,
         # Whom and which period the verdict is about: what it found is of the readings, and is not kept.
-        acknowledged=None if plan.level == "cycle" or acknowledged is None else acknowledged.partition("-")[0],
+        acknowledged=acknowledged.partition("-")[0]
+        if plan.protection.learns and acknowledged is not None
+        else None,
     )
 
 
@@ -121,7 +124,7 @@ def in_domain(plan: Plan, history: Panel) -> Panel:
 def learned(record: StreamRecord, history: Panel) -> StreamRecord:
     """A plan with its profiles, in the order of the atoms."""
     plan, order = record.plan, record.atoms.order
-    if plan.level == "cycle":
+    if not plan.protection.learns:
         return record
     profile, known = kernels.profiles(
         history.readings,
@@ -138,7 +141,7 @@ def learned(record: StreamRecord, history: Panel) -> StreamRecord:
 def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
     """Draw the noisy profile of each group. The only use of the pattern budget."""
     plan = record.plan
-    if plan.level == "cycle":
+    if not plan.protection.learns:
         return record
     known = _known(record, history)
     weights = zip(record.groups, record.totals, strict=True)

@@ -547,6 +547,7 @@ class Store(Passing):
             losses = record.plan.losses
             pattern, strong = pattern + losses["pattern"], strong + losses["strong"]
         fence = self.fact("fence")
+        letters = {each.plan.protection.letter for each in self.records()}.union((fence or {}).get("levels", ""))
         return Head(
             store=self.fact("id"),
             number=number,
@@ -555,7 +556,7 @@ class Store(Passing):
             pattern=pattern,
             strong=strong,
             people=people,
-            levels="".join(sorted({*(fence or {}).get("levels", ""), *(r.plan.level[0] for r in self.records())})),
+            levels="".join(sorted(letters)),
         )
 
     def people(self) -> int:

@@ -99,7 +99,7 @@ class Stream:
             StreamError: In strong mode G is private: published, it would void the promise (theory 4.3).
         """
         record = self._record()
-        if record.plan.level != "pattern":
+        if not record.plan.protection.profile_is_public:
             raise StreamError(
                 f"The noisy profile is public in pattern mode only, and this plan is {record.plan.level}.",
                 hint="Average released reports instead; that is free.",
@@ -338,12 +338,12 @@ class Stream:
             record, rows = self._record(), self.rows()
         plan, profiles = record.plan, None
         sizes = {group.name: plan.query.denominator(group.size) for group in record.groups}
-        if plan.level == "pattern":
+        if plan.protection.profile_is_public:
             # In strong mode G is private, and takes no part here.
             profiles = {
                 name: [value / sizes[name] for value in profile] for name, profile in self.noisy_profile.items()
             }
-        if plan.level == "cycle":
+        if plan.query.counting:
             noise = {row.group: row.deviation / row.denominator for row in rows}
         else:
             layers = zip(sizes, self._layers, strict=True)
@@ -426,7 +426,8 @@ class Stream:
         others = [each for each in self._store.records() if each.number != record.number]
         for each in others:
             waits = each.first_step == before and self._store.last_step(each.number) is None
-            if waits and each.plan.level == record.plan.level and each.members & record.members:
+            follows = each.plan.protection.follows(record.plan.protection)
+            if waits and follows and each.members & record.members:
                 rest = [other for other in self._store.records() if other.number != each.number]
                 first = _earliest(each, rest, before)
                 if first < before:

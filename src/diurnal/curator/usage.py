@@ -37,7 +37,7 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     patterns = [
         other
         for other in store.records()
-        if other.plan.level == "pattern" and other.key != record.key and overlap(other.reports(), spoken)
+        if other.plan.protection.exact_variations and other.key != record.key and overlap(other.reports(), spoken)
     ]
     others = _connected(record, patterns) if patterns else []
     published = {other.key: store.published(other.number, panel.steps) for other in others}

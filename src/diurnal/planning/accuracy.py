@@ -92,6 +92,20 @@ def report_error(plan: Plan, n: int) -> float:
     return math.hypot(std / plan.query.denominator(n), bias)
 
 
+def kept_share(plan: Plan, n: int) -> str | None:
+    """How much of each released coefficient of the usual cycle is reported, in words; None if all of it is.
+
+    Args:
+        plan: With its mechanisms named.
+        n: The size of the group.
+    """
+    pattern = _layers(plan, n)[0]
+    if pattern is None or pattern.kept == (1.0, 1.0):
+        return None
+    low, high = (f"{100 * share:.2g} %" for share in pattern.kept)
+    return low if low == high else f"{low} to {high}"
+
+
 def _mean_variance(plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None) -> float:
     """The variance of the noise of one layer in a slot, in the mean over the slots."""
     slots, cells = plan.grid.slots, len(plan.query.series)
@@ -175,8 +189,7 @@ def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
     if not known:
         missing = "a public reference" if plan.reference is None else "open data"
         return f"what is dropped is not known without {missing}"
-    bounded = plan.body is not None or plan.variation_bound is not None
-    return "what bounds clip is not known without open data" if bounded and open_data is None else ""
+    return "what bounds clip is not known without open data" if plan.bounded and open_data is None else ""
 
 
 def _noise_variance(
@@ -227,12 +240,15 @@ class _Bias:
         if open_data is not None:
             dropped, varying = _open_bias(plan, pattern, cycle, open_data, share)
         elif pattern is not None and plan.reference is not None:
-            dropped = share * _dropped(pattern, np.array(plan.reference.profile, dtype=np.int64)[:, None])
+            # The reference says nothing of how far the homes are from it, which is where reports are drawn to.
+            dropped = share * np.hypot(
+                _dropped(pattern, np.array(plan.reference.profile, dtype=np.int64)[:, None]), pattern.drawn
+            )
         # What was found on several regions' homes counts more than what one of them says.
         tried, tried_cycle = pattern_bias(plan), cycle_bias(plan)
         if tried is not None:
             # As if all of it had one sign: totals are not promised to be better.
-            dropped = np.full(plan.grid.slots, share * tried)
+            dropped = np.full(plan.grid.slots, share * math.hypot(tried, 0.0 if pattern is None else pattern.drawn))
         if tried_cycle is not None:
             varying = np.full(plan.grid.slots, share * tried_cycle)
         unknown = (pattern is not None and pattern.biased and plan.reference is None) or (
@@ -341,7 +357,7 @@ def _usual(plan: Plan) -> float:
 def nothing_row(plan: Plan, n: int) -> Row:
     """A public profile as the report: what a plan must beat to be worth anything."""
     share = _share(plan, n)
-    if plan.level == "cycle":
+    if plan.query.counting:
         # The spread of a part where every way to share homes out among the bins is as likely; of two bins 0.29.
         bins = max(2, len(plan.query.series))
         spread = math.sqrt((bins - 1) / (bins + 1)) / bins * n / plan.query.denominator(n)
@@ -380,7 +396,7 @@ def _flat_row(name: str, error: float, plan: Plan, note: str) -> Row:
 def split_rows(plan: Plan, n: int, reports: int) -> tuple[Row, ...]:
     """Epsilon split over every report of the horizon, by Laplace and by Gaussian noise."""
     width, cells = plan.domain[1] - plan.domain[0], 1
-    if plan.level == "cycle":
+    if plan.query.counting:
         # A household that changes leaves one bin and enters another.
         width, cells = 1, min(2, len(plan.query.series))
     reach = _heaviest(plan) * width / plan.query.denominator(n)

@@ -55,7 +55,7 @@ def informed(
     """
     instance(plan, Plan, "plan", hint="Make one with Plan(...).")
     check_open(open_data, shape)
-    if plan.level == "cycle":
+    if not plan.protection.learns:
         return plan
     whole = None if open_data is None else _whole(open_data, plan)
     if plan.reference is None:
@@ -104,7 +104,7 @@ def _with_body(plan: Plan, sizes: Sequence[int], open_data: Panel | None, *, fre
 
 
 def _with_bound(plan: Plan, sizes: Sequence[int], open_data: Panel | None) -> Plan:
-    if plan.level != "strong" or plan.variation_bound is not None:
+    if not plan.protection.noisy_variations or plan.variation_bound is not None:
         return plan
     middle = sorted(sizes)[len(sizes) // 2]
     if is_tabled(plan) and (fields := cycle_fields(plan, middle)):

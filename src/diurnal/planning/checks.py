@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,7 +11,7 @@ from diurnal.exact import fraction, instance, whole
 from diurnal.planning.free import Free
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import Body, Ellipsoid
-from diurnal.promise.guarantee import LEVELS
+from diurnal.promise.levels import LEVELS
 from diurnal.promise.mechanisms import SLOTS, Basis, CycleMechanismName, MechanismName
 from diurnal.promise.mechanisms.blocks import check_blocks
 from diurnal.promise.query import Query
@@ -46,7 +47,7 @@ def check_kinds(plan: Plan) -> None:
 
 def check_choices(plan: Plan) -> None:
     """Refuse a name that is not known."""
-    choices = {
+    choices: dict[str, Iterable[str]] = {
         "level": LEVELS,
         "mechanism": get_args(MechanismName),
         "cycle_mechanism": get_args(CycleMechanismName),
@@ -92,28 +93,29 @@ def check_counts(plan: Plan) -> None:
 
 def check_level(plan: Plan) -> None:
     """Refuse what a level cannot promise."""
-    if plan.query.counting != (plan.level == "cycle"):
+    level = plan.protection
+    if plan.query.counting != level.counts:
         raise PlanError(
             f"The query {plan.query.kind!r} cannot be promised at level {plan.level!r}.",
             hint="Share and Histogram are for level='cycle' (theory 6.8); Sum, Mean and Weighted for 'strong' "
             "and 'pattern'.",
         )
-    if plan.level == "cycle" and (plan.history or plan.mechanism == "basis"):
+    if not level.learns and (plan.history or plan.mechanism == "basis"):
         raise PlanError(
-            "At level 'cycle' there is no profile: no history, and no basis.",
+            f"At level {plan.level!r} there is no profile: no history, and no basis.",
             hint=f"Leave history out and take auto or one of {', '.join(SLOTS)}.",
         )
-    if plan.level != "strong" and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
+    if not level.noisy_variations and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
         raise PlanError(
             f"cycle_epsilon and variation_bound are for strong plans, and this one is {plan.level}.",
             hint="Leave them out, or take level='strong'; at level 'cycle' epsilon is a cycle's.",
         )
-    if plan.level != "cycle" and plan.history < 1:
+    if level.learns and plan.history < 1:
         raise PlanError(
             f"Expected history={plan.history} >= 1: the profile is made from it.",
             hint="Say how many cycles, for example history=91.",
         )
-    if plan.statistic == "base-load" and plan.level != "pattern":
+    if plan.statistic == "base-load" and not level.exact_variations:
         raise PlanError(
             "The base-load statistic is for pattern mode only.",
             hint="In strong mode one history cycle would move it by the whole domain (theory 5.1).",
@@ -138,7 +140,7 @@ def check_free(plan: Plan) -> None:
     """Refuse a free reference where it is not free, and what needs a reference and has none."""
     around = isinstance(plan.body, Ellipsoid) and plan.body.reference is not None
     if plan.free is not None:
-        if plan.level != "pattern" or plan.statistic != "mean":
+        if not plan.protection.exact_variations or plan.statistic != "mean":
             raise PlanError(
                 "A free reference is for pattern plans with the mean as statistic.",
                 hint="In strong mode variations are protected, and nothing that is made of them is free.",
@@ -167,7 +169,7 @@ def check_bodies(plan: Plan) -> None:
         bound.centre(slots)
     elif bound is not None:
         object.__setattr__(plan, "variation_bound", whole(bound, "variation_bound", least=1))
-    if plan.level == "strong" and plan.cycle_mechanism == "blocks":
+    if plan.protection.noisy_variations and plan.cycle_mechanism == "blocks":
         if plan.cycle_basis != CYCLE_BASIS:
             # What nobody has said may still be filled in by `informed`.
             check_blocks(plan.cycle_basis.size, plan.variation_bound, slots)

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diurnal.errors import PlanError, ReadingsError
 from diurnal.exact import Number, positive, text
+from diurnal.promise.mechanisms.prior import Known
 from diurnal.readings.data import Integers
 
 if TYPE_CHECKING:
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
 
 FEWEST = 28
 """How many cycles a low order statistic is taken of at least."""
-
-
-class Known(NamedTuple):
-    """What a history says of the mean day, the same for neighbours."""
-
-    reference: tuple[int, ...]
-    """The reference, instead of the body's."""
-    fill: tuple[int, ...]
-    """What is put back of what the basis drops, instead of the plan's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,29 +20,25 @@ import numpy as np
 from diurnal.errors import PlanError
 from diurnal.exact import Number, instance, positive, text
 from diurnal.planning import checks
-from diurnal.planning.free import Free, Known
+from diurnal.planning.free import Free
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
     Body,
     Ellipsoid,
-    Sensitivity,
     body_from_json,
-    counting_sensitivity,
 )
 from diurnal.promise.budget import NOTHING, Loss, check_delta
-from diurnal.promise.guarantee import Guarantee, HistoryBound, Level
+from diurnal.promise.guarantee import Guarantee, HistoryBound
+from diurnal.promise.levels import LEVELS, Level
 from diurnal.promise.mechanisms import (
-    SLOTS,
     Basis,
-    BasisMechanism,
-    Blocks,
     CycleMechanismName,
     Mechanism,
     MechanismName,
     SlotMechanism,
 )
-from diurnal.promise.mechanisms.prior import Prior
+from diurnal.promise.mechanisms.prior import Known, Prior
 from diurnal.promise.query import Mean, Query, query_from_json
 from diurnal.readings.grid import Grid
 from diurnal.readings.kernels import Statistic
@@ -75,7 +71,7 @@ class Plan:
     """What is metered: consumption, generation or net."""
     domain: tuple[int, int]
     """The physical range of a reading; what lies outside is set aside as missing."""
-    level: Level = "strong"
+    level: str = "strong"
     """`strong`, `pattern` (the paper's), or `cycle` for Share and Histogram."""
     epsilon: Number
     """eps_z, for a shift of the periodic component; the cycle's at level `cycle`."""
@@ -156,6 +152,11 @@ class Plan:
         return self.with_(roster=None, calendar=None, first_cycle=None).hash
 
     @property
+    def protection(self) -> Level:
+        """Its level, as an object that says what it hides and makes its layers."""
+        return LEVELS[self.level]
+
+    @property
     def eps_z(self) -> Fraction:
         """Epsilon as a fraction."""
         return Fraction(self.epsilon)
@@ -181,36 +182,24 @@ class Plan:
         return self.variation_bound if isinstance(self.variation_bound, int) else None
 
     @property
+    def bounded(self) -> bool:
+        """Whether bounds may clip what lies in the domain."""
+        return self.body is not None or self.variation_bound is not None
+
+    @property
     def half(self) -> int:
         """The largest W at which changing a profile moves one cycle's variations no further than readings can."""
         return max(1, self._width() // 2)
 
     @cached_property
     def stretch(self) -> Fraction:
-        """How many times further one cycle's variations can move if the household's profile changes as well.
-
-        Alone they move by R_w = min(2W, R_x), for both readings lie in the domain. If the profile moves too, the
-        step in between need not, and they move by up to 2 min(W, R_x) (theory 3). In a ball it is its diameter
-        either way.
-        """
-        if self.level != "strong" or self._in_a_ball:
-            return Fraction(1)
-        width = self._width()
-        most = width if self.clip is None else min(self.clip, width)
-        return Fraction(2 * most, min(2 * most, width))
-
-    @property
-    def _in_a_ball(self) -> bool:
-        """Whether what a cycle contributes is put into a ball: one that is wider than the domain is left out."""
-        if not isinstance(self.variation_bound, Ellipsoid):
-            return False
-        layer = self.cycle_layer()
-        return not isinstance(layer, Blocks) or layer.in_a_ball
+        """How many times further one cycle's contribution can move if the household's profile changes as well."""
+        return self.protection.stretch(self)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
         """The names of its mechanisms, one a layer."""
-        return (self.mechanism, self.cycle_mechanism) if self.level == "strong" else (self.mechanism,)
+        return tuple(getattr(self, name) for name in self.protection.mechanism_fields)
 
     @property
     def mechanisms_text(self) -> str:
@@ -218,78 +207,18 @@ class Plan:
         return "+".join(self.mechanisms)
 
     def pattern_layer(self, weight: int = 1, total: int = 1, known: Known | None = None) -> Mechanism | None:
-        """The mechanism that hides profiles, for a group; None at level `cycle`.
+        """The mechanism that hides profiles, for a group; None where the periodic component is not hidden.
 
         Args:
             weight: The heaviest weight in the group.
             total: The sum of its weights.
             known: What the history's variations say, for a plan that takes a free reference.
         """
-        if self.level == "cycle":
-            return None
-        body, slots = self.profile_body, self.grid.slots
-        if self.mechanism == "basis":
-            if known is not None and isinstance(body, Ellipsoid):
-                body = replace(body, reference=known.reference)
-            prior = self._prior(body, known)
-            return BasisMechanism(
-                self.basis,
-                body,
-                slots=slots,
-                magnitude=max(map(abs, self.domain)),
-                weight=weight,
-                epsilon=self.eps_z,
-                delta=None if self.delta is None else Fraction(self.delta),
-                prior=prior,
-                total=total,
-            )
-        if isinstance(body, Ellipsoid):
-            raise PlanError(
-                f"The mechanism {self.mechanism!r} works on slots, and the body is an Ellipsoid.",
-                hint="Take mechanism='basis', or a Body.",
-            )
-        return self._slot_layer(self.mechanism, body.sensitivity(slots), weight, self.eps_z, body)
+        return self.protection.pattern_layer(self, weight=weight, total=total, known=known)
 
     def cycle_layer(self, weight: int = 1) -> Mechanism | None:
-        """The mechanism that hides one cycle, for the heaviest weight of a group; None in pattern mode."""
-        slots = self.grid.slots
-        if self.level == "pattern":
-            return None
-        if self.level == "cycle":
-            sensitivity = counting_sensitivity(slots, len(self.query.series))
-            return self._slot_layer(self.mechanism, sensitivity, weight, self.eps_w, None)
-        if self.cycle_mechanism == "basis":
-            bound, reach = self.variation_bound, self._width()
-            body = bound if isinstance(bound, Ellipsoid) else Body(low=-reach, high=reach)
-            if self.clip is not None:
-                body = Body(low=-min(self.clip, reach), high=min(self.clip, reach))
-            l2_square = self._variation_sensitivity().l2_square
-            return BasisMechanism(
-                self.cycle_basis,
-                body,
-                slots=slots,
-                magnitude=reach,
-                weight=weight,
-                epsilon=self.eps_w,
-                delta=None if self.delta is None else Fraction(self.delta),
-                l2_square=l2_square,
-            )
-        if self.cycle_mechanism == "blocks":
-            return Blocks(
-                self.cycle_basis.size,
-                self.variation_bound,
-                slots=slots,
-                width=self._width(),
-                weight=weight,
-                epsilon=self.eps_w,
-            )
-        if isinstance(self.variation_bound, Ellipsoid):
-            raise PlanError(
-                f"The mechanism {self.cycle_mechanism!r} works slot by slot, and the variation bound is an "
-                "Ellipsoid.",
-                hint="Take cycle_mechanism='basis' or 'blocks', or a number as variation_bound.",
-            )
-        return self._slot_layer(self.cycle_mechanism, self._variation_sensitivity(), weight, self.eps_w, None)
+        """The mechanism that hides one cycle, for the heaviest weight of a group; None where no cycle is hidden."""
+        return self.protection.cycle_layer(self, weight=weight)
 
     @cached_property
     def losses(self) -> Mapping[str, Loss]:
@@ -398,25 +327,7 @@ class Plan:
     def _width(self) -> int:
         return self.domain[1] - self.domain[0]
 
-    def _variation_sensitivity(self) -> Sensitivity:
-        """R_w = min(2W, R_x) in every slot: readings of one cycle change, the profile stays."""
-        reach = self._width() if self.clip is None else min(2 * self.clip, self._width())
-        slots = self.grid.slots
-        return Sensitivity(ranges=(reach,) * slots, l1=slots * reach, l2_square=slots * reach**2)
-
-    def _slot_layer(
-        self, name: str, sensitivity: Sensitivity, weight: int, epsilon: Fraction, body: Body | None
-    ) -> Mechanism:
-        if name not in SLOTS:
-            raise PlanError(
-                f"No mechanism can be made of {name!r} here.",
-                hint=f"Let diurnal.choose(plan, shape) decide, or name one of {', '.join(SLOTS)}.",
-            )
-        kind = SLOTS[name]
-        more: dict[str, Any] = {"delta": Fraction(self.delta or 0)} if kind.needs_delta else {}
-        return kind(sensitivity, weight=weight, epsilon=epsilon, body=body, **more)
-
-    def _prior(self, body: AnyBody, known: Known | None) -> Prior | None:
+    def prior(self, body: AnyBody, known: Known | None) -> Prior | None:
         """What is known of the mean profile besides what is released, public or free."""
         if not isinstance(body, Ellipsoid) or body.reference is None:
             return None

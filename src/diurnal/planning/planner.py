@@ -16,6 +16,7 @@ from typing import Any
 from diurnal.errors import LimitError, PlanError
 from diurnal.exact import Number, positive, text
 from diurnal.planning.accuracy import (
+    kept_share,
     known_total,
     mechanism_row,
     nothing_row,
@@ -55,7 +56,7 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
         n_households=n,
         mechanisms=tuple(sorted(rows, key=lambda row: row.errors.step)),
         without_data=nothing_row(plan, n),
-        unspent=unspent_row(plan, n) if plan.level == "pattern" else None,
+        unspent=unspent_row(plan, n) if plan.protection.exact_variations else None,
         split=split_rows(plan, n, shape.n_cycles * plan.grid.slots),
     )
 
@@ -137,7 +138,7 @@ def best_split(
     Raises:
         PlanError: The plan is not strong.
     """
-    if plan.level != "strong":
+    if plan.protection.layers != 2:
         raise PlanError("Expected a strong plan: others have one epsilon.", hint="Take level='strong'.")
     whole = positive(total, "total")
     parts = [whole * Fraction(sixteenth, 16) for sixteenth in range(2, 15)]
@@ -200,11 +201,12 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     said = [
         f"Reported is {chosen.query.sentence()}, {groups}, every {chosen.grid.minutes} minutes of "
         f"{chosen.channel} in {unit}, without end.",
-        f"The mechanism is {row.name} ({row.promise}; see {'4 and 5' if chosen.level == 'strong' else '4'}); "
+        f"The mechanism is {row.name} ({row.promise}; see {'4 and 5' if chosen.protection.layers == 2 else '4'}); "
         + (f"profiles come from {chosen.history} cycles of history." if chosen.history else "no profile is made."),
         when_out(chosen),
         *chosen.guarantee().sentences(),
         _error_sentence(chosen, row, prediction, unit),
+        _drawn_sentence(chosen, prediction.n_households),
         _largest_sentence(chosen, row, max(chosen.shape_of(shape).group_sizes), open_data, unit),
         _why_sentence(row, prediction, unit),
         _history_sentence(chosen),
@@ -213,7 +215,7 @@ def explain(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     ]
     if worse_than_nothing(chosen, prediction.n_households) is not None:
         said.append(UNLESS)
-    if chosen.level == "pattern":
+    if chosen.protection.exact_variations:
         said.append(_small_sentence(chosen, prediction.n_households))
     return [sentence for sentence in said if sentence]
 
@@ -236,7 +238,7 @@ def when_out(plan: Plan) -> str:
     deadline = plan.grid.slots_in(days=2) if plan.deadline is None else plan.deadline
     waits += f", and {deadline} steps later at the latest"
     sooner = ""
-    if length == slots > 1 and plan.level == "strong":
+    if length == slots > 1 and plan.protection.noisy_variations:
         sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error."
     return f"{said}{waits}.{sooner}"
 
@@ -264,10 +266,10 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
     """
     wanted = plan.mechanisms
     slot_names = [name for name, kind in SLOTS.items() if plan.delta is not None or not kind.needs_delta]
-    if plan.level == "cycle":
+    if not plan.protection.learns:
         yield from ((name,) for name in slot_names)
         return
-    tried = plan.level == "strong" and cycle_bias(plan.with_(cycle_mechanism="basis")) is not None
+    tried = plan.protection.noisy_variations and cycle_bias(plan.with_(cycle_mechanism="basis")) is not None
     known = [plan.reference is not None or open_data is not None, open_data is not None or tried]
     layers = [
         # Blocks come at another time of the day than the others: they are for who asks for them.
@@ -282,7 +284,7 @@ def _with(plan: Plan, *names: str) -> Plan:
     changes: dict[str, Any] = {"mechanism": names[0]}
     if names[0] != "basis" and isinstance(plan.body, Ellipsoid):
         changes |= {"body": None, "fill": 0, "shrink": False, "free": None}
-    if plan.level == "strong":
+    if plan.protection.noisy_variations:
         changes["cycle_mechanism"] = names[1]
         if names[1] not in ("basis", "blocks") and isinstance(plan.variation_bound, Ellipsoid):
             changes["variation_bound"] = None
@@ -291,11 +293,14 @@ def _with(plan: Plan, *names: str) -> Plan:
 
 def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> str:
     beside = prediction.without_data
+    left_out = (
+        "dropped" if kept_share(plan, prediction.n_households) is None else "dropped or drawn to the reference"
+    )
     bias = (
         # What bounds clip may be much, where the note says that it is not known.
         ("noise alone" if row.note else "nothing is dropped")
         if not row.bias
-        else f"noise {short(row.std)} and what is dropped {short(row.bias)}, squares adding up"
+        else f"noise {short(row.std)} and what is {left_out} {short(row.bias)}, squares adding up"
     )
     if row.note:
         bias = f"{bias}; {row.note}" if row.bias is not None else row.note
@@ -305,6 +310,17 @@ def _error_sentence(plan: Plan, row: Row, prediction: Prediction, unit: str) -> 
         f"{row.said('day')}, of a year's {row.said('year')}. Nothing at all would have {beside.said()} "
         f"({beside.note}).{_whose(plan)} {missing(plan)} All of these are predicted, not promised: actual errors "
         "can be several times as large."
+    )
+
+
+def _drawn_sentence(plan: Plan, n: int) -> str:
+    """How much of the usual cycle in reports is the households' own."""
+    share = kept_share(plan, n)
+    if share is None:
+        return ""
+    return (
+        f"What is released of the usual cycle is drawn to the public reference, the more so the fewer households "
+        f"there are: of a group of {n:,} households, the smallest, {share} of each coefficient is their own."
     )
 
 
@@ -318,7 +334,7 @@ def _largest_sentence(plan: Plan, row: Row, n: int, open_data: Panel | None, uni
 
 def missing(plan: Plan) -> str:
     """What missing readings count as, in sentences: the same wherever an error is stated."""
-    if plan.level == "cycle":
+    if plan.query.counting:
         return "A home whose reading is missing counts as one in no bin; what that does is in no stated error."
     return (
         f"A missing reading counts as {stand_in(plan)}. A home with fewer than {plan.k_min} readings of a slot in "
@@ -347,22 +363,23 @@ def _why_sentence(row: Row, prediction: Prediction, unit: str) -> str:
     if not others:
         return ""
     best = min(others, key=lambda each: each.errors.step)
+    beside = f" {OTHERS_BOUNDS}" if prediction.plan.bounded else ""
     if row.bias is None:
         return (
             f"It cannot be held against the {len(others)} other ways to add noise: what it drops is not known. Of "
-            f"those {best.name} has the least predicted error of a report, {best.said()} {unit}. {OTHERS_BOUNDS}"
+            f"those {best.name} has the least predicted error of a report, {best.said()} {unit}.{beside}"
         )
     words = "least" if row.errors.step <= best.errors.step else "not the least"
     return (
         f"Of {len(prediction.mechanisms)} ways to add noise it has {words} predicted error of a report; of the "
-        f"others {best.name} has the least, {best.said()} {unit}. {OTHERS_BOUNDS}"
+        f"others {best.name} has the least, {best.said()} {unit}.{beside}"
     )
 
 
 def _history_sentence(plan: Plan) -> str:
     """What a longer history would bring."""
     days = plan.history * plan.grid.slots * plan.grid.minutes // (24 * 60)
-    if plan.level == "cycle" or days >= 300:
+    if not plan.protection.learns or days >= 300:
         return ""
     return (
         f"{days} days of history hold few seasons, and no predicted error has what other seasons do: errors grow "
@@ -376,11 +393,11 @@ def _known_total_sentence(plan: Plan, n: int, unit: str) -> str:
     if found is None:
         return ""
     unknown, slot, beside = map(short, found)
+    next_slot = f", and to {beside} in the report of the next slot" if beside != unknown else ""
     return (
         f"For whoever knows the true total of one reported step, noise falls from {unknown} to {slot} {unit} in "
-        f"other cycles' reports of that slot, and to {beside} in the report of the next slot (root mean square "
-        "over the slots: single ones may keep far less): put steps whose totals become public on the calendar "
-        "before they are reported."
+        f"other cycles' reports of that slot{next_slot} (root mean square over the slots: single ones may keep far "
+        "less): put steps whose totals become public on the calendar before they are reported."
     )
 
 

@@ -171,7 +171,13 @@ def _fresh(plan: Plan) -> Mechanism | None:
     """The layer whose noise can be smoothed away; None where there is none, or the constants do not hold."""
     day, slots = plan.grid.slots_in(days=1), plan.grid.slots
     weights = plan.query.values if isinstance(plan.query, Weighted) else (1,)
-    if plan.level != "strong" or plan.channel != "consumption" or not day or slots % day or min(weights) < 0:
+    if (
+        not plan.protection.noisy_variations
+        or plan.channel != "consumption"
+        or not day
+        or slots % day
+        or min(weights) < 0
+    ):
         return None
     cycle = plan.cycle_layer()
     within = cycle is not None and all(slot // day == cycle.ready(slot) // day for slot in range(slots))

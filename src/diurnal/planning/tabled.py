@@ -19,6 +19,7 @@ from diurnal.planning.public import free_row, nearest, public_shape
 from diurnal.planning.rows import BaseLoad, Day, Pattern
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS, Basis
+from diurnal.promise.mechanisms.prior import spread
 
 R = TypeVar("R", Pattern, BaseLoad, Day)
 
@@ -56,7 +57,7 @@ def pattern_fields(plan: Plan, n: float, *, free: bool, uneven: bool) -> dict[st
         "shrink": uneven or row.distance is not None,
     }
     found = free_row(_history_days(plan))
-    if free and plan.level == "pattern" and found is not None and size <= found.most:
+    if free and plan.protection.exact_variations and found is not None and size <= found.most:
         weights = {"slope": constants.SLOPE, "blend": found.blend, "low": found.low}
         known = {"quantile": constants.QUANTILE, "grain": constants.GRAIN}
         fields["free"] = Free(**{name: _fraction(value) for name, value in (weights | known).items()})
@@ -95,7 +96,7 @@ def free_share(plan: Plan) -> float:
 
 def pattern_bias(plan: Plan) -> float | None:
     """What the pattern layer drops, root mean square, where the table was tried; None for another layer."""
-    basis = plan.mechanism == "basis" and plan.level != "cycle"
+    basis = plan.mechanism == "basis" and plan.protection.learns
     if not basis or not isinstance(plan.body, Ellipsoid) or plan.reference is None or not is_tabled(plan):
         return None
     rows: Sequence[Pattern | BaseLoad] = constants.BASE_LOAD if plan.statistic == "base-load" else constants.PATTERN
@@ -108,7 +109,7 @@ def pattern_bias(plan: Plan) -> float | None:
 
 def cycle_bias(plan: Plan) -> float | None:
     """What the cycle layer drops, root mean square, where the table was tried; None for another layer."""
-    bound, basis = plan.variation_bound, plan.level == "strong" and plan.cycle_mechanism == "basis"
+    bound, basis = plan.variation_bound, plan.protection.noisy_variations and plan.cycle_mechanism == "basis"
     if not basis or not isinstance(bound, Ellipsoid) or plan.reference is None or not is_tabled(plan):
         return None
     rows: Sequence[Day] = constants.DAY if _days(plan) == 1 else ()
@@ -129,9 +130,18 @@ def _bias(row: Pattern | BaseLoad | Day) -> float:
 
 
 def _noise(row: Pattern | BaseLoad | Day, n_epsilon: float) -> float:
-    """The deviation of l2-norm noise with a harmonic weighting, root mean square over the slots, in levels."""
-    weights = sum(1 / (1 + harmonic) for harmonic in Basis(size=row.size).harmonics())
-    return math.sqrt((row.size + 1) * weights) * 2 * row.radius / n_epsilon
+    """What l2-norm noise with a harmonic weighting does, root mean square over the slots, in levels.
+
+    Where coefficients are drawn towards the reference, less noise is left of each, and what is kept back of it is
+    missing: with a share of tau^2/(tau^2 + noise) both together are tau^2 noise/(tau^2 + noise).
+    """
+    harmonics = Basis(size=row.size).harmonics()
+    noise = [(row.size + 1) * (2 * row.radius / n_epsilon) ** 2 / (1 + harmonic) for harmonic in harmonics]
+    if isinstance(row, Pattern) and row.distance is not None:
+        slots = len(constants.SHAPES["pooled"])
+        thought = [each / slots for each in spread(row.distance, harmonics, slots)]
+        noise = [tau * each / (tau + each) for tau, each in zip(thought, noise, strict=True)]
+    return math.sqrt(sum(noise))
 
 
 def _base_load(plan: Plan, row: BaseLoad) -> dict[str, Any]:

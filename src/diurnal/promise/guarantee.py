@@ -15,27 +15,7 @@ from typing import Any, Literal
 from diurnal.exact import decimal_up, text
 from diurnal.promise.budget import NOTHING, Loss
 from diurnal.promise.composition import Law
-
-Level = Literal["pattern", "strong", "cycle"]
-LEVELS: tuple[Level, ...] = ("pattern", "strong", "cycle")
-
-PATTERN_CHANGE = (
-    "one household's periodic component changes: each of its readings moves by an amount that depends on the slot "
-    "only, the same in every cycle of the history and of the reports, and its variations stay"
-)
-NEIGHBOURS: dict[Level, tuple[str, ...]] = {
-    "pattern": (PATTERN_CHANGE,),
-    "strong": (PATTERN_CHANGE, "one household's variations change in any one reported cycle"),
-    "cycle": ("one household's readings change in any one reported cycle",),
-}
-"""What may differ between two data sets that the reports can hardly tell apart (theory 2, 3 and 6.8)."""
-
-UNITS: dict[Level, str] = {
-    "pattern": "a shift of a household's periodic component, which is less than anything it did",
-    "strong": "a household's reported {cycle} (event level, not user level), and a shift of its periodic component",
-    "cycle": "a household's reported {cycle} (event level, not user level)",
-}
-"""What is protected as one, in the terms of NIST SP 800-226."""
+from diurnal.promise.levels import LEVELS
 
 SPANS: Mapping[str, int] = {"7 calendar days": 7, "30": 30, "365": 365}
 """Over how many days in a row a change is composed, by what they are called one after the other."""
@@ -60,70 +40,8 @@ ASSUMPTIONS: tuple[str, ...] = (
     UNSEEN,
 )
 
-NARROW = (
-    "A change of the periodic component must leave all readings in the domain. Where they cannot be negative, a "
-    "home's usual cycle can be lowered by no more than its smallest reading of each slot: {what} protects little "
-    "more than standby load."
-)
-"""How few households are neighbours by their periodic component."""
-
-MEMBERSHIP = (
-    "Membership is not protected, nor which readings are missing or late: both are treated as if they were public. "
-    "The size of the roster is public."
-)
-TOGETHER = (
-    "k households that change together cost k times a pure epsilon and k^2 times the zCDP; what is read at a delta "
-    "costs more than k times."
-)
 LEARNED = "A history cycle that a pattern plan reported or learned from has that plan's promise only."
 """What no later plan can protect any more."""
-
-OTHERS = "Every other plan over these households adds a loss of its own."
-"""What a plan does not count."""
-ROSTER = (
-    "What bounds clip of a household is in no stated deviation, and nobody outside is told.",
-    MEMBERSHIP,
-    TOGETHER,
-    OTHERS,
-)
-"""What no level with a profile promises."""
-
-LIMITS: dict[Level, tuple[str, ...]] = {
-    "pattern": (
-        "The sums of variations are published exactly: differences between cycles carry no noise.",
-        f"{NARROW.format(what='this level')} The smallest report of each slot gives most of the noise away. "
-        "Strong is recommended.",
-        "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) carry "
-        "pattern information that no epsilon protects.",
-        "One true total of a reported step, known to somebody, undoes the noise of its slot for ever; where noise "
-        "is that of a few coefficients, most of that of the slots beside it too, and as many known totals as there "
-        "are coefficients undo all of it.",
-        "The noise repeats: it does not average out, and a yearly total carries it once for each cycle.",
-        *ROSTER,
-    ),
-    "strong": (
-        "It is the privacy of one cycle, not of a household or of a way of life: what changes in many cycles costs "
-        "more, as said above, and an event as many cycles as it touches.",
-        NARROW.format(what="epsilon for it"),
-        "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) are "
-        "protected one cycle at a time, not as a pattern: other cycles tell what one of them hides.",
-        "One true total of a reported step, known to somebody, gives away the noise that repeats in its slot, but "
-        "for one draw of the cycle's noise: for them every other report of that slot has little more than the "
-        "cycle's noise. Where noise is that of a few coefficients or blocks, it gives most of the noise of the "
-        "steps beside it away, and as many known totals of a cycle as there are coefficients all of that cycle's.",
-        *ROSTER,
-    ),
-    "cycle": (
-        "It is the privacy of one cycle, not of a household: what changes in many cycles costs more, as said "
-        "above, and an event as many cycles as it touches. A change of the periodic component is a change in every "
-        "cycle, and is not protected: other cycles tell what one of them hides.",
-        MEMBERSHIP,
-        TOGETHER,
-        OTHERS,
-    ),
-}
-"""What each level does not promise (theory 6)."""
-
 
 FREE = (
     "The reference that profiles are put around is made from the history's exact sums of variations: one low value "
@@ -190,8 +108,8 @@ class CurveRow:
 class Guarantee:
     """A promise in words and numbers. Print it, or take `sentences()` for a form to sign."""
 
-    level: Level
-    """`pattern`, `strong` or `cycle`."""
+    level: str
+    """Its name: one of `LEVELS`."""
     pattern: Loss | None
     """What a change of the periodic component costs; None if it is not protected."""
     cycle: Loss | None
@@ -220,7 +138,7 @@ class Guarantee:
     @property
     def neighbours(self) -> tuple[str, ...]:
         """What may differ between two data sets that the reports can hardly tell apart."""
-        return NEIGHBOURS[self.level]
+        return LEVELS[self.level].neighbours
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -230,7 +148,7 @@ class Guarantee:
             told[PUBLIC_BOUNDS] = (
                 f"{PUBLIC_BOUNDS[:-1]}, but for the free reference, which is made of what both data sets share."
             )
-        if self.level == "pattern":
+        if LEVELS[self.level].exact_variations:
             # What the check finds at the plan's own period is a function of variations (theory 6.7).
             told[UNSEEN] = f"{UNSEEN[:-1]}, but for their variations, which both data sets share."
         return tuple(told.get(said, said) for said in ASSUMPTIONS)
@@ -239,23 +157,25 @@ class Guarantee:
     def limits(self) -> tuple[str, ...]:
         """What is not promised."""
         more = ((FREE, self.free), (BASE_LOAD, self.base_load))
-        return (*LIMITS[self.level], *(said for said, meant in more if meant))
+        return (*LEVELS[self.level].limits, *(said for said, meant in more if meant))
 
     @property
     def unit(self) -> str:
         """What is protected as one, in standard terms."""
         cycle = {Fraction(1): "day", Fraction(7): "week"}.get(self.cycle_days, "cycle")
-        return UNITS[self.level].format(cycle=cycle)
+        return LEVELS[self.level].unit.format(cycle=cycle)
 
     @property
     def brief(self) -> str:
         """Its numbers with what each is for, short for its sentences: where a table has no room for them."""
-        pattern = f"{self._epsilon(self.pattern)} for a shift of the periodic component"
-        cycle = f"{self._epsilon(self.cycle)} for variations in any one reported cycle"
-        counted = f"{self._epsilon(self.cycle)} for any one reported cycle"
-        parts: dict[Level, str] = {"pattern": pattern, "strong": f"{pattern}, {cycle}", "cycle": counted}
-        loose = any(loss is not None and loss.zcdp for loss in (self.pattern, self.cycle))
-        return f"epsilon {parts[self.level]}{f', delta {text(self.delta or Fraction(0))}' if loose else ''}"
+        changes = "" if self.pattern is None else "variations in "
+        losses = {
+            "a shift of the periodic component": self.pattern,
+            f"{changes}any one reported cycle": self.cycle,
+        }
+        parts = [f"{self._epsilon(loss)} for {what}" for what, loss in losses.items() if loss is not None]
+        loose = any(loss is not None and loss.zcdp for loss in losses.values())
+        return f"epsilon {', '.join(parts)}{f', delta {text(self.delta or Fraction(0))}' if loose else ''}"
 
     def curve(self) -> tuple[CurveRow, ...]:
         """What changes cost that are larger than those of neighbours: many cycles, both layers, everything.
@@ -329,7 +249,7 @@ class Guarantee:
         if self.groups:
             said.append("A household is in one group only, so the groups together cost what one costs.")
         said += self._larger_sentences()
-        if self.level == "strong":
+        if LEVELS[self.level].noisy_variations:
             said.append(self._history_sentence())
         said += [f"Assumed: {assumption}" for assumption in self.assumptions]
         said += [f"Not promised: {limit}" for limit in self.limits]

@@ -76,7 +76,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
 
 def _clipped(plan: Plan, open_data: Panel | None) -> str:
     """What predicted errors have of what bounds clip."""
-    if plan.body is None and plan.variation_bound is None:
+    if not plan.bounded:
         return ""
     if open_data is None:
         return "No open data was given, so what bounds clip is not in them: actual errors can be much larger. "
@@ -115,7 +115,7 @@ CHANGES = {
 def _numbers(plan: Plan) -> list[tuple[str, str]]:
     guarantee = plan.guarantee()
     numbers = guarantee.numbers()
-    told = {"what": "readings" if plan.level == "cycle" else "variations", "horizon": numbers["horizon"]}
+    told = {"what": plan.protection.cycle_changes, "horizon": numbers["horizon"]}
     own = [
         (words.format(**told), str(numbers[name])) for name, words in NUMBERS.items() if numbers[name] is not None
     ]

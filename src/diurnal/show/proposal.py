@@ -17,6 +17,7 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.planner import best_split, choose, epsilon_for, explain, predict
 from diurnal.planning.prediction import Prediction, Row
 from diurnal.promise.body import Ellipsoid
+from diurnal.promise.levels import LEVELS
 from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 from diurnal.readings.panel import Panel, Shape
 
@@ -105,7 +106,7 @@ class Proposal:
             "plan": plan.hash,
             "chosen": self.own.name,
             "epsilon": text(plan.eps_z),
-            "cycle_epsilon": None if plan.level == "pattern" else text(plan.eps_w),
+            "cycle_epsilon": text(plan.eps_w) if plan.protection.hides_cycle else None,
             "level": plan.level,
             "unit": plan.query.unit(plan.grid.unit),
             **self.prediction.to_json(),
@@ -158,12 +159,12 @@ def _draft(asked: Asked, homes: Shape | Panel, domain: tuple[int, int] | None) -
     bound = asked.variation_bound if asked.cycle_radius is None else Ellipsoid(radius=asked.cycle_radius)
     return Plan(
         query=_query(asked.query, asked.above, asked.edges),
-        level=asked.level,  # type: ignore[arg-type]
+        level=asked.level,
         epsilon=_epsilon(asked),
         cycle_epsilon=asked.cycle_epsilon,
         delta=asked.delta,
         domain=_domain(asked.domain, domain),
-        history=0 if asked.level == "cycle" else asked.history,
+        history=asked.history if _learns(asked) else 0,
         groups=asked.groups,
         grid=homes.grid,
         mechanism=asked.mechanism,  # type: ignore[arg-type]
@@ -174,6 +175,11 @@ def _draft(asked: Asked, homes: Shape | Panel, domain: tuple[int, int] | None) -
         deadline=asked.deadline,
         minimum_group=asked.minimum_group,
     )
+
+
+def _learns(asked: Asked) -> bool:
+    """Whether a history is used; a level that nobody knows is refused by the plan."""
+    return asked.level not in LEVELS or LEVELS[asked.level].learns
 
 
 def _domain(asked: tuple[int, int] | None, homes: tuple[int, int] | None) -> tuple[int, int]:

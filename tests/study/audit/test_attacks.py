@@ -98,7 +98,7 @@ def test_pattern_mode_publishes_differences_exactly(found, population):
         stream = curator_for(plan).start(plan, history=task.history, acknowledge="untested", accept_worse=True)
         sums = [row.numerator for row in stream.report(task.panel)]
         changes = [after - before for before, after in zip(sums, sums[task.slots :], strict=False)]
-        assert (changes == true_changes) == (release.level == "pattern")
+        assert (changes == true_changes) == release.level.exact_variations
 
 
 def test_one_home_s_changes_are_seen_in_pattern_mode_and_not_in_strong(found):

@@ -89,6 +89,19 @@ class Mechanism(ABC):
     def variance(self, direction: Floats) -> float:
         """The variance of the noise's inner product with a direction over the slots, in units of a total."""
 
+    @property
+    def kept(self) -> tuple[float, float]:
+        """The least and the largest share of what is released that is reported; the rest is public knowledge."""
+        return 1.0, 1.0
+
+    @property
+    def drawn(self) -> float:
+        """How far public knowledge is thought to draw what is reported from the truth, for a household of weight 1.
+
+        Root mean square over the slots.
+        """
+        return 0.0
+
     def expected(self, contribution: Floats) -> Floats:
         """The mean of what a release says, a value a slot, of households that contribute so in the mean."""
         return contribution

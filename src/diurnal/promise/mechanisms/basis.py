@@ -213,6 +213,14 @@ class BasisMechanism(Mechanism):
         said: Floats = self._prior.fill + self.matrix.T @ (changes / squares)
         return said
 
+    @property
+    def kept(self) -> tuple[float, float]:
+        return min(self._shares) / SHARES, max(self._shares) / SHARES
+
+    @property
+    def drawn(self) -> float:
+        return self._prior.drawn(self._shares, self.basis.harmonics())
+
     def _changes(self, released: Sequence[int]) -> list[int]:
         """By how much each coefficient of the report is off that of what is put back, in parts of SHARES."""
         return [

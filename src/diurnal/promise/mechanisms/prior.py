@@ -6,8 +6,10 @@ for neighbours (theory 5.1). What a basis drops can be put back from it, and noi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,15 @@ from diurnal.readings.data import Integers
 
 SHARES = 1024
 """Shares of what was released are whole numbers of this."""
+
+
+class Known(NamedTuple):
+    """What a history says of the mean day, the same for neighbours."""
+
+    reference: tuple[int, ...]
+    """The reference, instead of the body's."""
+    fill: tuple[int, ...]
+    """What is put back of what the basis drops, instead of the plan's."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,14 +50,33 @@ class Prior:
         """
         if self.distance is None:
             return [SHARES] * len(squares)
-        slots = len(self.target)
-        # What populations differ by falls off with frequency, as its square; all of it together is the distance.
-        every = np.maximum(1.0, (np.arange(slots) + 1) // 2 + 0.0) ** -2.0
-        unit = slots * self.distance**2 / float(every.sum())
-        thought = [
-            square * unit / max(1.0, harmonic) ** 2 for square, harmonic in zip(squares, harmonics, strict=True)
-        ]
+        thought = spread(self.distance, harmonics, len(self.target), squares)
         return [round(SHARES * each / (each + variance)) if each + variance else SHARES for each in thought]
+
+    def drawn(self, shares: Sequence[int], harmonics: Sequence[float]) -> float:
+        """How far such shares are thought to leave reports from the households' mean, root mean square."""
+        thought = spread(self.distance or 0.0, harmonics, len(self.target))
+        left = [(1 - share / SHARES) ** 2 * each for share, each in zip(shares, thought, strict=True)]
+        return math.sqrt(sum(left) / len(self.target))
+
+
+def spread(
+    distance: float, harmonics: Sequence[float], slots: int, squares: Sequence[int] | None = None
+) -> list[float]:
+    """tau^2: how much of a squared distance, summed over the slots, is thought to lie along each row of a basis.
+
+    What populations differ by falls off with frequency, as its square; over all slots it adds up to the distance.
+
+    Args:
+        distance: Root mean square over the slots.
+        harmonics: How often each row goes up and down.
+        slots: T.
+        squares: The squared length of each row; 1 if None.
+    """
+    every = np.maximum(1.0, (np.arange(slots) + 1) // 2 + 0.0) ** -2.0
+    unit = slots * distance**2 / float(every.sum())
+    lengths = [1] * len(harmonics) if squares is None else squares
+    return [square * unit / max(1.0, harmonic) ** 2 for square, harmonic in zip(lengths, harmonics, strict=True)]
 
 
 def no_prior(slots: int) -> Prior:

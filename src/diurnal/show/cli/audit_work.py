@@ -88,7 +88,7 @@ def _homes(data: str, plan: Plan) -> Panel:
 
 def _chosen(plan: Plan, homes: Panel | None) -> Plan:
     """The plan with its mechanisms chosen, for as many homes as there are."""
-    if "auto" not in (plan.mechanism, plan.cycle_mechanism if plan.level == "strong" else ""):
+    if "auto" not in plan.mechanisms:
         return plan
     if homes is None:
         raise PlanError(
@@ -114,7 +114,7 @@ def _fits(plan: Plan, population: Population) -> bool:
     grid, theirs = plan.grid, population.panel.grid
     alike = (grid.slots, grid.minutes, grid.unit) == (theirs.slots, theirs.minutes, theirs.unit)
     (low, high), (least, most) = plan.domain, population.domain
-    return plan.level != "cycle" and alike and low <= least and most <= high
+    return not plan.query.counting and alike and low <= least and most <= high
 
 
 def _about(population: Population, plan: Plan, given: Plan | None) -> str:

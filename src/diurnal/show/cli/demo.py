@@ -58,7 +58,9 @@ def demo(
     town = _imported(screen, made_up, folder)
     elsewhere = Town(homes=200, days=60, start="2023-07-01", seed=2).panel()
     verdict = _checked(screen, town)
-    plan, prediction = _planned(screen, town, elsewhere, "strong")
+    plan, prediction = _planned(town, elsewhere, "strong")
+    screen.heading("3. Plan: the error of every mechanism, and of nothing at all, before anything is spent")
+    screen.table(prediction_table(prediction, prediction.row(plan.mechanisms_text), wide=screen.wide))
     curator, stream, rows, speed = _reported(screen, plan, town, verdict, folder / "city.db", elsewhere)
     truth = _truth(made_up, rows)
     _strong_said(screen, rows, truth)
@@ -118,21 +120,16 @@ def _checked(screen: Screen, town: Panel) -> Verdict:
     return verdict
 
 
-def _planned(screen: Screen, town: Panel, elsewhere: Panel, level: str) -> tuple[Plan, Prediction]:
+def _planned(town: Panel, elsewhere: Panel, level: str) -> tuple[Plan, Prediction]:
     draft = Plan(
-        level=level,  # type: ignore[arg-type]
+        level=level,
         epsilon="1",
         domain=(0, 8000),
         history=_history(town),
         grid=town.grid,
     )
     chosen = choose(informed(draft, town, open_data=elsewhere), town, open_data=elsewhere)
-    prediction = predict(chosen, town, open_data=elsewhere)
-    if level == "strong":
-        screen.heading("3. Plan: the error of every mechanism, and of nothing at all, before anything is spent")
-        own = prediction.row(chosen.mechanisms_text)
-        screen.table(prediction_table(prediction, own, wide=screen.wide))
-    return chosen, prediction
+    return chosen, predict(chosen, town, open_data=elsewhere)
 
 
 def _reported(
@@ -196,7 +193,7 @@ def _pattern(screen: Screen, town: Panel, elsewhere: Panel, verdict: Verdict, st
         "Real homes allow only one of the two, and one store: pattern mode publishes sums of variations exactly, "
         "which would undo what strong mode promises. These homes are made up."
     )
-    plan, _ = _planned(screen, town, elsewhere, "pattern")
+    plan, _ = _planned(town, elsewhere, "pattern")
     stream = Curator.open(store).start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
     error = _error(stream.report(town.after(_history(town))), truth)
     screen.say(f"Its reports are off by {error:.0f} Wh: closer, and they protect little more than standby load.")

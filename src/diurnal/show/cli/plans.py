@@ -12,6 +12,7 @@ from rich.table import Table
 from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.promise.levels import LEVELS
 from diurnal.promise.mechanisms import MechanismName
 from diurnal.readings.panel import Panel
 from diurnal.show.certificate import certificate as certified
@@ -31,7 +32,7 @@ def plan(
     epsilon: Annotated[
         str | None, typer.Option(help="For a shift of a home's periodic component, for ever.")
     ] = None,
-    level: Annotated[str, typer.Option(help="strong (recommended), pattern (the paper's), or cycle.")] = "strong",
+    level: Annotated[str, typer.Option(help=f"{', '.join(level.label for level in LEVELS.values())}.")] = "strong",
     query: Annotated[str, typer.Option(help="mean, sum, share (--above) or histogram (--edges).")] = "mean",
     above: Annotated[int | None, typer.Option(help="For share: the reading to count homes above.")] = None,
     edges: Annotated[str | None, typer.Option(help="For histogram: 200,500,1000 makes four bins.")] = None,

@@ -101,7 +101,7 @@ def _facts(stream: Stream) -> Facts:
     plan, groups = record.plan, record.groups
     over = {group.name: plan.query.denominator(group.size) for group in groups}
     profile = None
-    if plan.level == "pattern":
+    if plan.protection.profile_is_public:
         profile = tuple(
             tuple(value / over[name] for value in values) for name, values in stream.noisy_profile.items()
         )
@@ -120,7 +120,7 @@ def _facts(stream: Stream) -> Facts:
 
 def _mean_std(stream: Stream, plan: Plan, over: Sequence[int]) -> tuple[float | None, ...]:
     """The noise of a cycle's mean; counting queries have several series in one layer, and go without."""
-    if plan.level == "cycle":
+    if plan.query.counting:
         return (None,) * len(over)
     return tuple(layers.mean_deviation(1) / q for layers, q in zip(stream._layers, over, strict=True))
 
@@ -134,7 +134,7 @@ def _about(facts: Facts) -> dict[str, Any]:
         "level": plan.level,
         "when": when_out(plan),
         "cycle": facts.cycle,
-        "profiled": words.profiled(plan),
+        "profiled": words.profiled(plan, min(facts.sizes)),
         "unit": facts.unit,
         "facts": _numbers(facts, steps),
         "plan": plan.hash,
@@ -200,7 +200,7 @@ def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:
     return {
         "households": found.n_households,
         "nothing": found.without_data.errors.step,
-        "open": open_data is not None,
+        "unclipped": plan.bounded and open_data is None,
         "rows": [_predicted(row, kinds.get(row.name, "other")) for row in found.rows],
         "warnings": found.warnings(found.row(own)),
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from diurnal.curator.curator import Curator
 from diurnal.exact import decimal_up, text
+from diurnal.promise.levels import LEVELS
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
@@ -148,8 +149,8 @@ def _spent(content: Mapping[str, Any], cycle: str) -> str:
     """What a plan costs, and for what; and what its level does not protect, for which nothing is counted."""
     names = {"pattern": f"a shift of the usual {cycle}", "strong": f"any one reported {cycle}"}
     costs = [f"{_loss(content[cap])} for {name}" for cap, name in names.items() if _loss(content[cap])]
-    without = {"pattern": [f"no {cycle} is protected"], "cycle": [f"the usual {cycle} is not protected"]}
-    return "; ".join([", ".join(costs), *without.get(content["level"], [])])
+    uncounted = LEVELS[content["level"]].uncounted.format(cycle=cycle)
+    return "; ".join([", ".join(costs), *([uncounted] if uncounted else [])])
 
 
 def _loss(loss: Mapping[str, str]) -> str:

@@ -11,8 +11,8 @@ from string import Template
 from typing import Any
 
 from diurnal.planning.prediction import short
+from diurnal.promise.levels import LEVELS
 from diurnal.show.page.bars import bars, table
-from diurnal.show.page.words import APART, NOISE
 
 HEADINGS = {"promised": "What is promised", "rests": "What it rests on", "not": "What this does not protect"}
 """The three things that are never said apart."""
@@ -77,16 +77,15 @@ def chart(content: Mapping[str, Any], *, truth: bool) -> str:
     series, cycle = content["data"]["series"], escape(content["cycle"])
     if not series["values"]:
         return '<p class="empty">Nothing has been reported yet: there is nothing to draw.</p>'
-    known = (
-        "" if content["level"] == "cycle" else "; the band is two standard deviations of the noise of such a mean"
-    )
+    level = LEVELS[content["level"]]
+    known = "" if level.counts else "; the band is two standard deviations of the noise of such a mean"
     return _filled(
         "chart",
         selector=_selector(series["names"]),
         truth='<li><i class="key true"></i>the truth, private</li>' if truth else "",
         cycle=cycle,
         mean_note=f"{known}.",
-        noise_note=NOISE[content["level"]].format(cycle=cycle),
+        noise_note=level.noise.format(cycle=cycle),
         when=escape(content["when"]),
     )
 
@@ -120,7 +119,7 @@ def prediction(content: Mapping[str, Any]) -> str:
         "errors",
         unit=unit,
         households=f"{found['households']:,}",
-        source="" if found["open"] else " No open data was given, so what bounds clip is not in it.",
+        source=" No open data was given, so what bounds clip is not in it." if found["unclipped"] else "",
         warnings=warned,
         table=table(names, lines, numbers=range(1, 6), caption="Predicted errors of a report and of totals"),
         **bars(found["rows"], found["nothing"], unit),
@@ -188,7 +187,7 @@ def use(content: Mapping[str, Any]) -> str:
         unit=escape(content["unit"]),
         cycle=cycle,
         total=TOTAL if content["grouped"] else "",
-        apart=APART[content["level"]].format(cycle=cycle),
+        apart=LEVELS[content["level"]].apart.format(cycle=cycle),
         disabled="" if rows else " disabled",
         last=f"<details><summary>The last {cycle} as a table</summary>{last}</details>" if rows else "",
     )

@@ -13,22 +13,11 @@ from itertools import groupby
 
 from diurnal.check.periods import in_words
 from diurnal.exact import text
-from diurnal.planning.accuracy import mechanism_row, nothing_row
+from diurnal.planning.accuracy import kept_share, mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import stand_in
-from diurnal.promise.guarantee import DELTA, SPANS, Guarantee, Level, up
+from diurnal.promise.guarantee import DELTA, SPANS, Guarantee, up
 from diurnal.readings.grid import Grid
-
-PROMISED: dict[Level, str] = {
-    "pattern": "Whoever sees all these reports, for ever, can tell only as well as epsilon allows one usual "
-    "{cycle} of a household from the same with its readings shifted, slot by slot and alike in every {cycle}.",
-    "strong": "Whoever sees all these reports, for ever, can tell only as well as epsilon allows one usual {cycle} "
-    "of a household from the same with its readings shifted, slot by slot and alike in every {cycle}; and, "
-    "everything else being the same, whether it did one thing or another in any one reported {cycle}.",
-    "cycle": "Whoever sees all these reports can tell only as well as epsilon allows, everything else being the "
-    "same, whether a household did one thing or another in any one reported {cycle}.",
-}
-"""What a level promises, in one sentence."""
 
 BOUNDS = "Every bound comes from public knowledge."
 FREE_BOUNDS = "Every bound comes from public knowledge, or from sums that both possibilities share."
@@ -47,62 +36,6 @@ RESTS = (
     UNSEEN,
 )
 """What every promise rests on, in short."""
-
-ROSTER = "Who is on the roster is not hidden, nor which readings are missing or late."
-TOGETHER = "Households that change together cost as many times as much, or more."
-UNPROTECTED: dict[Level, tuple[str, ...]] = {
-    "pattern": (
-        "No {cycle} is protected: how each differs from the usual one is published exactly, as a sum.",
-        "Where readings cannot be negative, little more than standby load is protected.",
-        "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
-        "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "
-        "slots beside it.",
-        "What bounds clip of a household, and what missing readings or too little history of it do, is in no "
-        "stated error.",
-        ROSTER,
-        TOGETHER,
-    ),
-    "strong": (
-        "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
-        "Weekends, seasons, an absence or a new tenant are protected one {cycle} at a time: other {cycle}s tell.",
-        "Where readings cannot be negative, the promise for the usual {cycle} protects little more than standby "
-        "load.",
-        "One true total that becomes known gives away the noise that repeats in its slot, up to one draw of the "
-        "noise that does not, and it may give away most of the noise of the slots beside it.",
-        "What bounds clip of a household, and what missing readings or too little history of it do, is in no "
-        "stated error.",
-        ROSTER,
-        TOGETHER,
-    ),
-    "cycle": (
-        "A usual {cycle} is there in every {cycle}, and is not protected.",
-        "A home whose reading is missing counts as one in no bin: what that does is in no stated error.",
-        "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}",
-        ROSTER,
-        TOGETHER,
-    ),
-}
-"""What a level does not protect, at no less length."""
-
-NOISE: dict[Level, str] = {
-    "pattern": "The noise of a slot is the same in every {cycle}: it does not average out.",
-    "strong": "A part of the noise is the same in every {cycle}, and a part is fresh: only that averages out.",
-    "cycle": "The noise is fresh in every {cycle}.",
-}
-"""How the noise of a level comes again."""
-
-
-APART: dict[Level, str] = {
-    "pattern": "Two rows of the same slot carry the same noise: their difference carries none, however much their "
-    "bands overlap. It lacks what missing readings, and homes with too little history of that slot, would have "
-    "added. Only rows of different slots differ by noise.",
-    "strong": "A part of the noise is common to rows of one slot, and most of it may be common to rows beside "
-    "each other: differences can be far more exact than the bands suggest. What is clipped or dropped is in no "
-    "band.",
-    "cycle": "Two rows whose bands overlap may well be equal. Look at many before you say that something has "
-    "changed.",
-}
-"""What two rows tell about a change."""
 
 
 def cycle_word(grid: Grid) -> str:
@@ -133,10 +66,22 @@ REPORTED = {
 """What a report is, for who has never heard of it, by the kind of the query."""
 
 
-def profiled(plan: Plan) -> str:
-    """What the noisy profile is of."""
+def profiled(plan: Plan, smallest: int) -> str:
+    """What the noisy profile is of, and what is done to it.
+
+    Args:
+        plan: Whose profile.
+        smallest: The size of the smallest group.
+    """
     usual = f"the usual {cycle_word(plan.grid)}"
-    return usual if plan.statistic == "mean" else "what homes used least in each slot of the history"
+    what = usual if plan.statistic == "mean" else "what homes used least in each slot of the history"
+    share = kept_share(plan, smallest)
+    drawn = (
+        ""
+        if share is None
+        else (f" and drawn to the public reference (of the smallest group {share} of each coefficient is its own)")
+    )
+    return f"{what}, as far as bounds and basis leave it{drawn},"
 
 
 def title(plan: Plan) -> str:
@@ -184,9 +129,12 @@ def errors(plan: Plan, sizes: tuple[int, ...]) -> dict[str, str]:
     whose = "a report" if len(sizes) == 1 else "a report, smallest group"
     # What is known to be dropped is in the number; what is not is said beside it.
     more = f"; {own.note}" if own.note else ""
+    share = kept_share(plan, n)
+    drawn = {} if share is None else {"of the usual cycle, these homes' own": f"{share}; the rest is public"}
     return {
         f"predicted error of {whose}": f"{own.said()} {unit}{more}",
         "error of publishing nothing": f"{nothing.said()} {unit}",
+        **drawn,
     }
 
 
@@ -202,12 +150,12 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         plan: Whose promise.
         more: What else is not protected.
     """
-    level, guarantee = plan.level, plan.guarantee()
+    level, guarantee = plan.protection, plan.guarantee()
     told = {"cycle": cycle_word(plan.grid), "larger": larger(guarantee)}
-    unprotected = UNPROTECTED[level]
-    if level == "strong" and guarantee.history is None:
+    unprotected = level.unprotected
+    if level.noisy_variations and guarantee.history is None:
         unprotected = (*unprotected, "A change in one {cycle} of the history has no bound of its own.")
-    if level == "strong" and guarantee.history is not None:
+    if level.noisy_variations and guarantee.history is not None:
         numbers = guarantee.numbers()
         unprotected = (
             *unprotected,
@@ -216,12 +164,12 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
             f"{'' if guarantee.delta is None else f' (at delta {text(guarantee.delta)})'}.",
         )
     rests = {BOUNDS: FREE_BOUNDS} if guarantee.free else {}
-    if level == "pattern":
+    if level.exact_variations:
         rests[UNSEEN] = UNSEEN_BUT
     if guarantee.free:
         unprotected = (*unprotected, "One low value of each slot, rounded, is given away.")
     return {
-        "promised": [PROMISED[level].format(**told)],
+        "promised": [level.promised.format(**told)],
         "rests": [rests.get(said, said) for said in RESTS],
         "not": [*(said.format(**told) for said in unprotected), *more],
     }

@@ -25,6 +25,7 @@ from diurnal.curator.report import Report
 from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
 from diurnal.private import public
+from diurnal.promise.levels import LEVELS, Level
 from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.drawing import SCALE
 from diurnal.show.page import parts, words
@@ -107,6 +108,8 @@ async def custodian() -> HTMLResponse:
         _filled(
             "custodian",
             scale=" ".join(SCALE),
+            levels="".join(map(_level_option, LEVELS.values())),
+            limits="".join(map(_limits, LEVELS.values())),
             mechanisms=_options(get_args(MechanismName)),
             cycle_mechanisms=_options(get_args(CycleMechanismName)),
         ),
@@ -229,7 +232,7 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
         title=escape(words.title(plan)),
         reported=escape(words.reported(plan)),
         facts=_facts(stream) + _listed(errors),
-        noise=escape(words.NOISE[plan.level].format(cycle=cycle)),
+        noise=escape(plan.protection.noise.format(cycle=cycle)),
         when=escape(when_out(plan)),
         spread=escape(_spread(stream)),
         mechanism=escape(plan.mechanisms_text),
@@ -246,6 +249,19 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
 
 def _options(names: Sequence[str]) -> str:
     return "".join(f"<option>{escape(name)}</option>" for name in names)
+
+
+def _level_option(level: Level) -> str:
+    """A level to choose, with what the form asks for there; which ones count is decided by the query."""
+    traits = {"data-learns": level.learns, "data-counts": level.counts, "hidden": level.counts}
+    marks = "".join(f" {name}" for name, has in traits.items() if has)
+    shown = escape(level.label, quote=False)
+    return f'<option value="{escape(level.name)}" data-layers="{level.layers}"{marks}>{shown}</option>'
+
+
+def _limits(level: Level) -> str:
+    told = f"<strong>What no ε here hides:</strong> {escape(level.unhidden)}"
+    return f'<p data-limits="{escape(level.name)}">{told}</p>\n'
 
 
 def _none(stream: Published) -> str:

@@ -161,7 +161,7 @@ def audit(plan: Plan, *, deep: bool = False, effort: Effort | None = None, seed:
     Raises:
         PlanError: A mechanism is still to be chosen.
     """
-    if "auto" in (plan.mechanism, plan.cycle_mechanism if plan.level == "strong" else ""):
+    if "auto" in plan.mechanisms:
         raise PlanError(
             "The plan's mechanism is still to be chosen, and what is not decided cannot be audited.",
             hint="Take dn.choose(plan, shape); or audit the plan of a started stream.",

@@ -64,7 +64,9 @@ def _bare(plan: Plan) -> Plan:
     }
     for times in LOUD:
         epsilon = times * unit
-        loud = plan.with_(**changes, epsilon=epsilon, cycle_epsilon=epsilon if plan.level == "strong" else None)
+        loud = plan.with_(
+            **changes, epsilon=epsilon, cycle_epsilon=epsilon if plan.protection.layers == 2 else None
+        )
         try:
             layers(loud)
         except LimitError:

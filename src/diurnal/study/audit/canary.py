@@ -112,10 +112,10 @@ def canaries(plan: Plan, cycles: int) -> list[Canary]:
         plan: The plan.
         cycles: How many cycles are reported; the change of one cycle is in the second.
     """
-    found = [] if plan.level == "cycle" else list(_patterns(plan, cycles))
-    if plan.level != "pattern":
+    found = list(_patterns(plan, cycles)) if plan.protection.learns else []
+    if plan.protection.hides_cycle:
         found += _cycles(plan, cycles)
-    if plan.level == "strong" and plan.guarantee().history is not None:
+    if plan.protection.noisy_variations and plan.guarantee().history is not None:
         found.append(_history(plan, cycles))
     return found
 

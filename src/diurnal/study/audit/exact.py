@@ -88,7 +88,7 @@ def contribution(plan: Plan, readings: Integers, present: Marks, *, weight: int,
         own: Whether profiles, variations and counts are worked out here, and not asked of the curator's kernels.
     """
     slots, begin = plan.grid.slots, plan.history * plan.grid.slots
-    if plan.level == "cycle":
+    if plan.query.counting:
         cycles = (_own_counts if own else _counts)(plan, readings, present)
         return Contribution(pattern=None, cycles=cycles, clipped=np.zeros((len(cycles), readings.shape[1]), bool))
     profile, known = (_own_profiles if own else _profiles)(plan, readings[:begin], present[:begin])
@@ -115,11 +115,11 @@ def worst_cases(plan: Plan, *, tries: int, rng: Random) -> list[Exact]:
         rng: For these.
     """
     found = []
-    if plan.level != "cycle":
+    if plan.protection.learns:
         found.append(_pattern(plan, tries, rng))
-    if plan.level != "pattern":
+    if plan.protection.hides_cycle:
         found.append(_cycle(plan, tries, rng))
-    if plan.level == "strong" and plan.guarantee().history is not None:
+    if plan.protection.noisy_variations and plan.guarantee().history is not None:
         found.append(_history(plan, tries, rng))
     return found
 

@@ -39,7 +39,7 @@ def facts(plan: Plan, canaries: Sequence[Canary], life: Life) -> list[Fact]:
         life: What became of it.
     """
     found = [_once(life), _alike(life), _spent(plan, life)]
-    if plan.level == "pattern":
+    if plan.protection.exact_variations:
         found += [_repeats(plan, life), *_tells_nothing(plan, canaries, life)]
     else:
         found.append(_hidden(life))
@@ -121,7 +121,7 @@ def _no_history(plan: Plan, life: Life) -> Fact:
     """A history of several cycles is never reported, nor any in strong mode (theory 4.2, 4.3)."""
     end = plan.history * plan.grid.slots
     steps = {step for pair in life.transcripts for each in pair for step in each.steps if step < end}
-    may = plan.level == "pattern" and plan.history == 1
+    may = plan.protection.exact_variations and plan.history == 1
     return Fact(
         name="the history is not reported" if not may else "of the history only the noisy profile is reported",
         held=may or not steps,

@@ -38,7 +38,7 @@ def refusals(plan: Plan) -> list[Fact]:
     homes = _Homes(plan)
     found = [_fact(name, work) for name, work in _tries(homes)]
     found += [_known_total(homes), _successor(homes), _own_noise(homes)]
-    return found + ([_too_few(homes)] if plan.level == "pattern" and homes.least > 2 else [])
+    return found + ([_too_few(homes)] if plan.protection.exact_variations and homes.least > 2 else [])
 
 
 class _Homes:
@@ -46,7 +46,7 @@ class _Homes:
 
     def __init__(self, plan: Plan) -> None:
         self.least = max(2, plan.minimum_group)
-        self.plan = plan.with_(groups=None, query=Sum() if plan.level != "cycle" else plan.query)
+        self.plan = plan.with_(groups=None, query=plan.query if plan.query.counting else Sum())
         n, slots = 2 * self.least, plan.grid.slots
         low, high = plan.domain
         k, s, i = np.indices((plan.history + 3, slots, n))
@@ -79,7 +79,7 @@ def _tries(homes: _Homes) -> Iterator[Try]:
             lambda: start(homes.curator(), plan.with_(groups=_PARTS), panel),
         )
     yield "a plan that the budget does not cover", lambda: _beyond(homes)
-    if plan.level == "pattern" and plan.minimum_group > 1:
+    if plan.protection.exact_variations and plan.minimum_group > 1:
         yield "two rosters that differ by one home", lambda: _rosters(homes)
         weights = [1] * (panel.n_households - 1) + [2]
         yield (
@@ -87,9 +87,9 @@ def _tries(homes: _Homes) -> Iterator[Try]:
             lambda: start(homes.curator(), plan.with_(query=Weighted(weights)), panel),
         )
         yield "the same steps with other profiles", lambda: _profiles(homes)
-    if plan.level == "strong":
+    if plan.protection.noisy_variations:
         yield "a history that another strong plan reports", lambda: _learned(homes)
-    if plan.level != "cycle":
+    if plan.protection.learns:
         yield "a pattern plan and a strong one over the same homes", lambda: _levels(homes)
         yield "a counting plan over homes whose pattern is hidden", lambda: _counting(homes)
     yield "another domain in the same store", lambda: _population(homes)
@@ -145,7 +145,7 @@ def _erased(homes: _Homes) -> None:
 def _levels(homes: _Homes) -> None:
     curator = homes.curator()
     homes.start(curator, homes.plan, homes.panel)
-    if homes.plan.level == "strong":
+    if homes.plan.protection.noisy_variations:
         bare = homes.plan.with_(
             level="pattern",
             variation_bound=None,

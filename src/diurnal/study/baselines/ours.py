@@ -21,6 +21,7 @@ from diurnal.planning.planner import choose
 from diurnal.planning.public import public_shape
 from diurnal.promise.body import Body
 from diurnal.promise.budget import Budget
+from diurnal.promise.levels import LEVELS
 from diurnal.promise.mechanisms import Basis, Mechanism, SlotMechanism
 from diurnal.readings.data import Floats, Integers
 from diurnal.readings.panel import Shape
@@ -48,7 +49,7 @@ class Ours(Additive):
 
     def promise(self, task: Task) -> Promise:
         cycle = self.plan(task).cycle_layer()
-        strong = self.level == "strong"
+        strong = cycle is not None
         more = self._day(task) if strong else "sums of variations are published exactly, in all cycles."
         return Promise(
             protects="pattern, day" if strong else "pattern",
@@ -123,7 +124,7 @@ class Ours(Additive):
             plan = informed(Plan(**public), shape, open_data=task.open_data)
             return choose(plan, shape, open_data=task.open_data)
         low, high = task.profile_range
-        if self.level == "strong":
+        if LEVELS[self.level].layers == 2:
             public["cycle_mechanism"] = self.mechanism
         return Plan(**public, mechanism=self.mechanism, body=Body(low=low, high=high))
 

@@ -8,14 +8,19 @@ const PATIENCE = 250;
 const ELSEWHERE = "This prediction is for another number of households. Leave n empty to start a plan on the panel.";
 let offer = null, waiting = 0, asking = null, unit = "", homes = null;
 
-// Counts have the promise of one cycle, and no other.
-const levelled = () => (by("query").value === "share" ? "cycle" : by("level").value);
+// The level that is asked for, as an option that says what it does. Counts have levels of their own.
+function levelled() {
+  const counts = by("query").value === "share", all = [...by("level").options].filter((each) => "counts" in each.dataset === counts);
+  return all.find((each) => each.selected) ?? all[0];
+}
 
 function question() {
   const query = by("query").value, level = levelled(), high = whole("high"), mechanism = by("mechanism").value;
-  const own = level === "cycle" ? { query, level, above: whole("above"), mechanism } : {
-    query, level, history: whole("history"), mean_reading: text("mean_reading"), body_radius: whole("body_radius"), mechanism,
-    ...(level === "strong" ? { cycle_epsilon: text("cycle_epsilon"), cycle_mechanism: by("cycle_mechanism").value, variation_bound: whole("bound") } : {}),
+  const own = {
+    query, level: level.value, mechanism,
+    ...("counts" in level.dataset ? { above: whole("above") } : {}),
+    ...("learns" in level.dataset ? { history: whole("history"), mean_reading: text("mean_reading"), body_radius: whole("body_radius") } : {}),
+    ...(level.dataset.layers === "2" ? { cycle_epsilon: text("cycle_epsilon"), cycle_mechanism: by("cycle_mechanism").value, variation_bound: whole("bound") } : {}),
   };
   return {
     ...own, epsilon: text("epsilon"), period: by("period").value, groups: by("groups").value || null, households: whole("households"),
@@ -28,7 +33,7 @@ const minutes = () => 1440 * Number.parseInt(by("period").value, 10);
 
 // What is beside the history when the panel has less of it; empty where it has enough.
 function tooLong() {
-  if (!homes || levelled() === "cycle") return "";
+  if (!homes || !("learns" in levelled().dataset)) return "";
   const cycles = Math.floor((homes.cycles * homes.slots * homes.minutes) / minutes());
   return whole("history") > cycles ? `The panel has ${count(cycles, "such cycle")}: a plan that learns from more cannot be started on it.` : "";
 }
@@ -44,13 +49,14 @@ function scaled() {
 
 // What a number is for depends on the level: it is never called by another’s name.
 function named(level) {
+  const learns = "learns" in level.dataset;
   for (const label of by("ask").querySelectorAll("label[data-usual]")) {
-    label.textContent = level === "cycle" ? label.dataset.cycle : label.dataset.usual;
+    label.textContent = learns ? label.dataset.usual : label.dataset.cycle;
     const range = by("ask").querySelector(`[data-of="${label.htmlFor}"]`);
     if (range) range.setAttribute("aria-label", `Slide ${label.textContent}`);
   }
   const basis = [...by("mechanism").options].find((each) => each.value === "basis");
-  basis.hidden = basis.disabled = level === "cycle";
+  basis.hidden = basis.disabled = !learns;
   if (basis.disabled && basis.selected) by("mechanism").value = "auto";
 }
 
@@ -59,9 +65,9 @@ function fit() {
   const query = by("query").value, level = levelled();
   named(level);
   scaled();
-  for (const part of by("ask").querySelectorAll("[data-for], [data-level]")) {
-    const { for: queries, level: only } = part.dataset;
-    part.hidden = (queries !== undefined && !queries.split(" ").includes(query)) || (only !== undefined && only !== level);
+  for (const part of by("ask").querySelectorAll("[data-for], div[data-layers]")) {
+    const { for: queries, layers } = part.dataset;
+    part.hidden = (queries !== undefined && !queries.split(" ").includes(query)) || (layers !== undefined && layers !== level.dataset.layers);
   }
   for (const range of by("ask").querySelectorAll("[data-of]")) follow(range);
 }

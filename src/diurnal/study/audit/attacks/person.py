@@ -70,7 +70,7 @@ def profile(setting: Setting) -> Recovered:
         shapes[release.name] = tuple(means[0][0])
         errors[release.name] = float(np.sqrt(np.mean((np.stack(means) - truth) ** 2) / np.mean(truth**2)))
         outcomes.append(_outcome(release.name, MEAN_DAYS, means, truth))
-        if release.level != "exact":
+        if release.level is not None:
             above = [_above_least(_days(shown + each, task)) for each in noise]
             outcomes.append(_outcome(release.name, ALL_READINGS, above, truth))
         setting.advance(1 / len(setting.releases))

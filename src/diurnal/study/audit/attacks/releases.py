@@ -16,6 +16,7 @@ from diurnal.curator.curator import Curator
 from diurnal.errors import PlanError
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import Budget
+from diurnal.promise.levels import LEVELS, Level
 from diurnal.promise.query import Mean
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.panel import Panel
@@ -63,11 +64,11 @@ class Release:
         return self.ours.plan(task if homes in (None, n) else task.among(np.resize(np.arange(n), homes or n)))
 
     @property
-    def level(self) -> str:
-        """`exact`, `pattern` or `strong`."""
+    def level(self) -> Level | None:
+        """What is promised; None if there is no noise."""
         if self.given is not None:
-            return self.given.level
-        return "exact" if self.ours is None else self.ours.level
+            return self.given.protection
+        return None if self.ours is None else LEVELS[self.ours.level]
 
 
 def releases(plan: Plan | None = None) -> tuple[Release, ...]:
@@ -76,7 +77,7 @@ def releases(plan: Plan | None = None) -> tuple[Release, ...]:
     Raises:
         PlanError: The given plan counts households, which these attacks are not made for.
     """
-    if plan is not None and plan.level == "cycle":
+    if plan is not None and plan.query.counting:
         raise PlanError("Attacks are on sums of readings, and this plan counts.", hint="Give another plan.")
     return (
         Release(name=NO_NOISE),

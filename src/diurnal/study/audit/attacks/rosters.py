@@ -79,7 +79,8 @@ def overlapping(setting: Setting) -> Told:
     days: dict[str, tuple[float, ...]] = {"truth": tuple(_days(task, truth)[0].mean(axis=0))}
     for release in setting.releases:
         plan = release.plan(task, SIZE)
-        for case in (ONE_STORE,) if release.level != "pattern" else (ONE_STORE, TWO_STORES):
+        exact = release.level is not None and release.level.exact_variations
+        for case in (ONE_STORE, TWO_STORES) if exact else (ONE_STORE,):
             try:
                 found_here = _difference(plan, task, rosters, apart=case == TWO_STORES)
             except RefusedError as refusal:

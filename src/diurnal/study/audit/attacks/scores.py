@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from diurnal.planning.free import Known, known_from
+from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms.prior import Known
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.study.baselines import Task
 from diurnal.study.baselines.score import half_width

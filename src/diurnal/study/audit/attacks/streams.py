@@ -42,7 +42,7 @@ def slot_minimum(setting: Setting) -> tuple[Outcome, ...]:
     everybody, found = Groups(np.arange(task.panel.n_households)[None]), []
     for release in setting.releases:
         errors, stripped = [], []
-        for _ in range(4 if setting.deep and release.level != "exact" else 1):
+        for _ in range(4 if setting.deep and release.level is not None else 1):
             means = published([release], task, everybody)[release.name][0] / task.n
             before = error_of(means, task.truth)
             errors.append(before)
