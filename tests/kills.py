@@ -208,9 +208,9 @@ def at_deed(deed, side, open_store, folder):
     def job(show):
         again = open_store()
         stream = again.streams()[0]
-        # A watch looks first whether it has taken the file, what the plan's grid is, where its homes are, which
-        # steps it takes, and what is published.
-        _die_at(6 if deed == "watch" else 1, side)
+        # A watch looks first whether it has taken the file, what the plan's grid is, where its homes are, and which
+        # steps it takes.
+        _die_at(5 if deed == "watch" else 1, side)
         DEEDS[deed](again, stream, folder)
 
     _, died = killed(job)

@@ -17,7 +17,8 @@ from unittest import mock
 import diurnal as dn
 from benchmarks.fleet.town import DOMAIN, MINUTES, Batch, Town
 from diurnal.curator import batch as batches
-from diurnal.curator.batch import Fate, Sent
+from diurnal.curator.batch import Sent
+from diurnal.curator.outcome import Outcome
 from diurnal.errors import ReadingsError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import CycleMechanismName
@@ -140,14 +141,14 @@ class Desk:
         """Steps of which readings are held."""
         record, store = self.streams()[name]._record(), self.curator._store
         with store.transaction():
-            return set(store.held_steps(record.number))
+            return set(store.held_marks(record.number))
 
     def open_cycles(self, name: str) -> set[int]:
         """Cycles of which anything but rows is kept: noise, readings, or when and in which batches they came."""
         record, store = self.streams()[name]._record(), self.curator._store
         with store.transaction():
             number, slots = record.number, record.plan.grid.slots
-            held = {step // slots for step in store.held_steps(number)}
+            held = {step // slots for step in store.held_marks(number)}
             came = {arrival.cycle for arrival in store.arrivals(number)}
             return held.union(came, store.noisy_cycles(number), store.cycles_with_contents(number))
 
@@ -160,5 +161,5 @@ class Desk:
         return told
 
 
-def _became(fate: Fate) -> Became:
+def _became(fate: Outcome) -> Became:
     return Became(rows=fate.reports, taken=fate.taken, aside=dict(fate.set_aside))

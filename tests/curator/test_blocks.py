@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import diurnal as dn
 import support
-from diurnal.curator import schema
-from diurnal.curator.taking import Taker
+from diurnal.curator import closing, schema
 from diurnal.errors import StreamError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import Blocks
@@ -33,7 +32,7 @@ def kept(stream):
     """Steps of which readings are held, and cycles of which noise is."""
     with stream._store.transaction():
         number = stream._record().number
-        return sorted(stream._store.held_steps(number)), stream._store.noisy_cycles(number)
+        return sorted(stream._store.held_marks(number)), stream._store.noisy_cycles(number)
 
 
 def steps(rows):
@@ -263,13 +262,7 @@ def test_whatever_happens_between_blocks_a_household_stays_in_its_ball(event):
 
 def test_readings_of_published_blocks_that_are_dropped_are_caught(monkeypatch):
     """Were a published step's readings dropped with the calendar, the household would have its radius twice."""
-
-    def drop(self):
-        number = self._record.number
-        held = self._store.held_steps(number)
-        self._store.release(number, sorted(held.keys() & self._store.calendar()))
-
-    monkeypatch.setattr(Taker, "_drop_unreportable", drop)
+    monkeypatch.setattr(closing, "unreportable", lambda known: sorted(known.held.keys() & known.calendar))
     used, ball, _ = ball_of(on_the_calendar)
     assert used > ball
 

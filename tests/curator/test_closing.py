@@ -98,12 +98,12 @@ def test_what_has_not_come_yet_is_set_aside(opens):
     stream = start(opens, panel, clock, grace=2)
     stream.report(sent(panel, {16: [3], 17: [3], 18: [3], 10_000: [4]}))
     with stream._store.transaction():
-        assert list(stream._store.held_steps(1)) == [16, 17]
+        assert list(stream._store.held_marks(1)) == [16, 17]
     assert stream.quality()[AHEAD] == 2
     clock.now += timedelta(minutes=25)
     stream.report(sent(panel, {16: [3], 18: [3]}))
     with stream._store.transaction():
-        assert list(stream._store.held_steps(1)) == [16, 17, 18]
+        assert list(stream._store.held_marks(1)) == [16, 17, 18]
 
 
 def test_a_batch_that_is_all_ahead_is_refused(opens):
@@ -130,7 +130,7 @@ def test_a_lost_half_hour_is_closed_by_its_deadline(level, opens):
     stream.close_overdue()
     assert [row.step for row in stream.rows()] == [16, 17, 18, 19]
     with stream._store.transaction():
-        assert (stream._store.held_steps(1), stream._store.arrivals(1)) == ({}, [])
+        assert (stream._store.held_marks(1), stream._store.arrivals(1)) == ({}, [])
         assert stream._store.noisy_cycles(1) == []
 
 
@@ -182,7 +182,7 @@ def test_readings_ahead_of_all_others_are_dropped_at_their_deadline(opens):
     assert [row.step for row in stream.rows()] == [16, 17, 18, 19]
     assert stream.quality()[STRAY] == 2
     with stream._store.transaction():
-        assert stream._store.held_steps(1) == {}
+        assert stream._store.held_marks(1) == {}
     assert [row.step for row in stream.report(sent(panel, {200: ALL, 201: ALL}))] == [200, 201]
 
 
@@ -241,7 +241,7 @@ def test_one_future_reading_does_not_end_a_stream_in_the_future(level, opens):
     assert stream.stop(dry_run=True) == 24
     assert stream.stop() == 24
     with stream._store.transaction():
-        assert all(step < 24 for step in stream._store.held_steps(1))
+        assert all(step < 24 for step in stream._store.held_marks(1))
 
 
 def test_a_dry_run_stops_nothing(opens):

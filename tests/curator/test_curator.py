@@ -30,7 +30,7 @@ def open_cycles(stream):
     store, slots = stream._store, stream.plan.grid.slots
     with store.transaction():
         number = store.record(stream._key).number
-        return sorted({step // slots for step in store.held_steps(number)}.union(store.noisy_cycles(number)))
+        return sorted({step // slots for step in store.held_marks(number)}.union(store.noisy_cycles(number)))
 
 
 def begin(name, panel, **more):

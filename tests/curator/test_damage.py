@@ -38,7 +38,7 @@ def live(curator):
     curator.erase("3")
     for cycle in range(4, 300, 4):
         steps = (8 * cycle, 8 * cycle + 32)
-        pattern.take(f"file {cycle}", lambda steps=steps: left.between(*steps).closing([40]))
+        pattern.receive_once(f"file {cycle}", lambda steps=steps: left.between(*steps).closing([40]))
         sent = Sent(sender="head-end", key=f"batch {cycle}", content=f"readings {cycle}")
         batch.take(curator, sent, right.between(*steps), stream=strong.plan.hash)
     # Half of the homes are late: their steps wait.
@@ -164,7 +164,7 @@ def used_in_every_way(folder, panel):
             lambda: curator.raise_cap(dn.Budget(pattern="2000", strong="2000", delta="1e-6")),
             lambda: start(curator, panel, epsilon="2"),
             lambda: curator.streams()[1].report(panel.between(2400, 2401)),
-            lambda: curator.streams()[1].take("a file", lambda: panel.between(2400, 2401)),
+            lambda: curator.streams()[1].receive_once("a file", lambda: panel.between(2400, 2401)),
             lambda: curator.erase("4"),
         ):
             with contextlib.suppress(dn.errors.DiurnalError):
@@ -269,7 +269,7 @@ def test_what_was_taken_is_found_missing_added_or_changed(change, lasting):
     curator = lasting(budget=support.ROOMY)
     stream = start(curator, panel)
     for step in (16, 17):
-        stream.take(f"file {step}", lambda step=step: panel.between(step, step + 1))
+        stream.receive_once(f"file {step}", lambda step=step: panel.between(step, step + 1))
     assert curator.verify().sound
     table = schema.taken
     with curator._store.transaction():

@@ -189,7 +189,7 @@ def test_who_has_moved_out_closes_nothing(homes, silence):
         if panel is homes[0]:
             stream.report(panel.columns(np.arange(5)).between(12, 18))
         else:
-            stream.take("a", lambda panel=panel: panel.columns(np.arange(5)).between(12, 18), again=True)
+            stream.receive_once("a", lambda panel=panel: panel.columns(np.arange(5)).between(12, 18), again=True)
         assert stream.rows() == []
         stream.report(panel.between(12, 18), close=True)
         stream.report(panel.between(12, 16))

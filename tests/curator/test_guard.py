@@ -12,7 +12,7 @@ import diurnal as dn
 import support
 from diurnal.curator import spending
 from diurnal.errors import BudgetError, DifferencingError, OverlapError, PopulationError, StreamError
-from diurnal.exact import text
+from diurnal.exact import decimal_down
 from diurnal.promise.budget import NOTHING, Budget, Loss, zcdp_for
 
 STRONG = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "cube"}
@@ -551,7 +551,7 @@ def test_what_is_said_to_be_left_is_what_the_check_allows(monkeypatch):
     monkeypatch.setattr(spending, "_past_losses", lambda *given: [pure, gaussian])
     store = SimpleNamespace(budget=Budget(pattern="3", delta="1e-6"), fenced=lambda name: NOTHING)
     [said] = spending.costs(record, [], store)
-    assert said.endswith(f"and {text(3 - (pure + asked).at(delta))} is left.")
+    assert said.endswith(f"and {decimal_down(3 - (pure + asked).at(delta))} is left.")
     store.budget = Budget(pattern=(gaussian + asked).at(delta), delta="1e-6")
     with pytest.raises(BudgetError):
         spending.check_budget(record, [], store)

@@ -35,7 +35,7 @@ def test_a_step_closes_when_everybody_is_there(opens, silence):
     whole = support.start(panel, support.plan_for(panel, query=dn.Sum())).report(panel.between(16, 18))
     assert support.numerators(rows) == support.numerators(whole)
     with stream._store.transaction():
-        assert stream._store.held_steps(1) == {}
+        assert stream._store.held_marks(1) == {}
 
 
 def test_a_step_does_not_wait_for_who_is_gone(opens, silence):

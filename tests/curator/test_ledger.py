@@ -214,7 +214,7 @@ def full(curator, *, is_open):
     pattern = start(curator, left, query=dn.Sum())
     strong = start(curator, right, **support.SLOTWISE, grace=3)
     curator.erase("3")
-    pattern.take("a file", lambda: left.between(16, 22).closing([17]))
+    pattern.receive_once("a file", lambda: left.between(16, 22).closing([17]))
     pattern.report(left.between(16, 17))
     strong.report(right.between(16, 18))
     last = 23 if is_open else 24

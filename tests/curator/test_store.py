@@ -14,7 +14,7 @@ import sqlalchemy as sa
 import diurnal as dn
 import support
 from diurnal.curator import database, schema
-from diurnal.curator.publishing import Publisher
+from diurnal.curator.open_state import OpenState
 from diurnal.curator.reading import Reader
 from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
 
@@ -74,7 +74,7 @@ def test_a_cycle_begun_before_goes_on_with_its_noise(lasting, level, monkeypatch
     assert len(drawn) == before + 1
     with again._store.transaction():
         assert again._store.noisy_cycles(1) == []
-        assert again._store.held_steps(1) == {}
+        assert again._store.held_marks(1) == {}
 
 
 def test_a_store_is_readable_by_its_owner_alone(on, tmp_path):
@@ -108,7 +108,7 @@ def test_what_fails_leaves_nothing_behind(opens, monkeypatch):
     curator = opens(budget=support.ROOMY)
     stream = start(curator, panel, **STRONG)
     before = [event.hash for event in curator.ledger()]
-    monkeypatch.setattr(Publisher, "_close_cycles", lambda *a: 1 / 0)
+    monkeypatch.setattr(OpenState, "write", lambda *a: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         stream.report(panel)
     monkeypatch.undo()

@@ -137,7 +137,7 @@ def test_a_store_of_version_1_forgets_what_was_in_what_it_took(tmp_path):
         for digest in (OF_A_FILE, OF_A_KEY, OF_A_BATCH, OF_A_STEP):
             assert path.is_dir() or digest.encode() not in path.read_bytes()
     later = curator.streams()[-1]
-    assert later.take("spark query 3", pytest.fail) is None
+    assert later.receive_once("spark query 3", pytest.fail).again
     counted = later.quality()
     assert (counted["held before"], counted["rows of a file, duplicate"]) == (9, 14)
     assert counted["late, and not taken"] == 6

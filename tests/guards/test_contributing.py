@@ -16,10 +16,10 @@ TOLD = re.findall(r"^    git apply (\S+)\n    python -m pytest (.+)$", GUIDE, fl
 """Every diff, and the tests that the text says to run with it."""
 
 
-def test_there_is_a_diff_for_a_format_a_mechanism_a_baseline_and_an_engine():
-    """The guide tells of every diff that is kept, and of each of the four."""
+def test_there_is_a_diff_for_a_format_a_mechanism_a_baseline_an_engine_and_a_query():
+    """The guide tells of every diff that is kept, and of each of the five."""
     kept = {path.name for path in (ROOT / "docs" / "contributing").iterdir()}
-    assert kept == {"format.diff", "mechanism.diff", "baseline.diff", "engine.diff"}
+    assert kept == {"format.diff", "mechanism.diff", "baseline.diff", "engine.diff", "query.diff"}
     assert {pathlib.Path(diff).name for diff, _ in TOLD} == kept
 
 

@@ -3,27 +3,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diurnal import Histogram, Mean, Share, Sum, Weighted
+from diurnal import Histogram, Mean, Plan, Share, Sum, Weighted
 from diurnal.errors import QueryError
-from diurnal.promise.query import query_from_json
+from diurnal.promise.query import QUERIES, query_from_json
+from diurnal.show.page import words
 
-QUERIES = [Sum(), Mean(), Weighted([1, 0, -2], over=4), Share(above=5), Histogram([1, 5, 9])]
+ONCE = [1, 1, 1]
+EXAMPLES = [
+    (Sum(), 1, ONCE),
+    (Mean(), 226, ONCE),
+    (Weighted([1, 0, -2], over=4), 4, [1, 0, -2]),
+    (Share(above=5), 226, ONCE),
+    (Histogram([1, 5, 9]), 1, ONCE),
+]
+"""A query of each kind, what it divides by in a group of 226, and the weights of three households."""
+
+every_query = pytest.mark.parametrize(
+    ("query", "denominator", "weights"), EXAMPLES, ids=[query.kind for query, *_ in EXAMPLES]
+)
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.kind)
-def test_a_query_reads_back_as_it_was_written(query):
-    """JSON and back is the same query."""
+def test_every_query_is_tried_here():
+    """What is in the registry is in the contract below."""
+    assert [query.kind for query, *_ in EXAMPLES] == list(QUERIES)
+
+
+@every_query
+def test_a_query_keeps_the_contract(query, denominator, weights):
+    """It is read back as written, divides by a public number (a mean and a share by the roster's size), and takes
+    each household by its own weight, sign and all.
+    """
     assert query_from_json(query.to_json()) == query
+    assert (query.denominator(226), query.weights(3).tolist()) == (denominator, weights)
+    assert query.sentence()
+    if query.counting:
+        cells = query.cells(np.arange(20))
+        assert cells.min() >= -1
+        assert cells.max() < len(query.series)
 
 
-def test_a_mean_divides_by_the_roster():
-    """A sum's denominator is 1, a mean's and a share's the roster's size, a weighted sum's its own, a count's 1."""
-    assert [q.denominator(226) for q in QUERIES] == [1, 226, 4, 226, 1]
-
-
-def test_weights_are_the_ones_given():
-    """A weighted sum takes each household by its own weight, sign and all; every other query takes each once."""
-    assert [q.weights(3).tolist() for q in QUERIES] == [[1, 1, 1], [1, 1, 1], [1, 0, -2], [1, 1, 1], [1, 1, 1]]
+@every_query
+def test_a_query_has_a_page(query, denominator, weights):
+    """Its title and what a report is are said on the page, with nothing left to fill in."""
+    more = {"level": "cycle", "history": 0} if query.counting else {"level": "pattern", "history": 4}
+    plan = Plan(query=query, epsilon="1", domain=(0, 100), mechanism="laplace", **more)
+    for said in (words.title(plan), words.reported(plan)):
+        assert "consumption" in said.lower()
+        assert not set("{}") & set(said)
 
 
 @given(

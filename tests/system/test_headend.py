@@ -10,7 +10,8 @@ from benchmarks.fleet.simulation import simulate
 from benchmarks.fleet.town import Town
 
 import diurnal as dn
-from diurnal.curator import batch, closing, stream, taking
+from diurnal.curator import batch, closing, taking
+from diurnal.curator.open_state import OpenState
 from diurnal.curator.store import Store
 from diurnal.curator.units import Scores
 
@@ -78,7 +79,11 @@ def last_reading_counts(patch):
 def nothing_counted(patch):
     count = Store.count
     dropped = "ahead of the clock", "late, and not taken"
-    patch.setattr(Store, "count", lambda self, plan, what, n: count(self, plan, what, 0 if what in dropped else n))
+
+    def some(self, plan, counts):
+        count(self, plan, {what: number for what, number in counts.items() if what not in dropped})
+
+    patch.setattr(Store, "count", some)
 
 
 def batch_taken_twice(patch):
@@ -88,7 +93,7 @@ def batch_taken_twice(patch):
 
 
 def digests_kept(patch):
-    patch.setattr(stream, "forget_over", lambda *given: None)
+    patch.setattr(OpenState, "forget_over", lambda *given: None)
 
 
 PLANTED = {

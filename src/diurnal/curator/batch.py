@@ -13,25 +13,17 @@ it is the same or not.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-
-from diurnal.curator import ledger
 from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
-from diurnal.curator.intake import HELD
-from diurnal.curator.publishing import reportable
+from diurnal.curator.outcome import Outcome
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.stream import Stream, set_aside
 from diurnal.errors import ClockError, ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
-
-NOT_TAKEN = ("late, and not taken", "outside the domain", AHEAD, HELD)
-"""Counters of single readings that a stream has set aside."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,27 +38,7 @@ class Sent(Private):
     """A digest of what is in it."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Fate(Private):
-    """What became of a batch in one stream. For who sent it, and the custodian."""
-
-    stream: str
-    """The stream's name."""
-    again: bool = False
-    """Whether it had taken the batch before."""
-    reports: int = 0
-    """How many rows were released with it."""
-    taken: int = 0
-    """How many readings it has taken."""
-    waiting: int = 0
-    """How many of these are ahead of what the other homes have sent: they wait for them, and close nothing."""
-    set_aside: dict[str, int] = field(default_factory=dict)
-    """What it has not taken, by reason."""
-    units: str = "not known"
-    """Whether the readings of this batch, held against what is public, are plausible, too small or too large."""
-
-
-def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Fate, ...] | None:
+def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Outcome, ...] | None:
     """What became of a batch that was taken before; None if some stream has yet to take it.
 
     Raises:
@@ -80,7 +52,7 @@ def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[F
     return None
 
 
-def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None) -> tuple[Fate, ...]:
+def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None) -> tuple[Outcome, ...]:
     """Let every stream that takes readings report a batch, once.
 
     A stream of which nobody is in the batch is not concerned, and not told of.
@@ -121,7 +93,7 @@ def count_ahead(curator: Curator, rows: int, *, stream: str | None = None) -> No
     """Count rows of a batch that was refused because all of them are ahead of the clock."""
     with curator._store.transaction():
         for record in open_records(curator, stream):
-            curator._store.count(record.number, AHEAD, rows)
+            curator._store.count(record.number, {AHEAD: rows})
 
 
 def taken_by(curator: Curator, sent: Sent, stream: str | None) -> tuple[list[StreamRecord], bool]:
@@ -178,61 +150,32 @@ def _has_taken(curator: Curator, record: StreamRecord, sent: Sent) -> bool:
     return sent.key is not None and curator._store.has_taken(record.number, _name(curator, sent.sender, sent.key))
 
 
-def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Fate:
+def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Outcome:
     """A batch that was taken before, and whatever has come under its key now: that is answered alike."""
     store = curator._store
     assert sent.key is not None, "a batch without a key is never known"
-    store.count(record.number, "batches sent again", 1)
+    store.count(record.number, {"batches sent again": 1})
     store.compare_content(
         record.number, _name(curator, sent.sender, sent.key), store.keyed("content", sent.content)
     )
-    return Fate(stream=record.key, again=True)
+    return Outcome(stream=record.key, again=True)
 
 
-def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Fate:
+def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
     store, stream = curator._store, Stream(curator._store, record.key)
-    before, sent_readings = store.counts(record.number), given(curator, record, panel)
-    last = ledger.last(store.connection)
     try:
-        _, waiting = stream._report(panel, close=False, again=False, sender=sent.sender)
+        outcome = stream._receive(panel, sender=sent.sender)
     except ClockError as error:
         # Nothing was taken, so nothing is remembered under its key: it may be sent again when its time has come.
-        store.count(record.number, AHEAD, error.rows)
-        return Fate(stream=record.key, set_aside={AHEAD: error.rows})
+        store.count(record.number, {AHEAD: error.rows})
+        return Outcome(stream=record.key, set_aside={AHEAD: error.rows})
     if sent.key is not None:
         name = _name(curator, sent.sender, sent.key)
         store.take(record.number, name)
         stream.remember(name, sent.content, panel)
-    counts = Counter(store.counts(record.number))
-    counts.subtract(before)
-    fate = Fate(
-        stream=record.key,
-        reports=_released(curator, record, 0 if last is None else last.number),
-        taken=sent_readings - sum(counts[what] for what in NOT_TAKEN),
-        waiting=waiting,
-        set_aside={what: number for what, number in counts.items() if number},
-        units=store.units.last,
-    )
     # Its sender is told of these rows apart from what became of readings.
-    for what, number in set_aside(panel.quality, "batch").items():
-        store.count(record.number, what, number)
-    return fate
-
-
-def _released(curator: Curator, record: StreamRecord, after: int) -> int:
-    """How many rows of a stream the ledger tells of after an event."""
-    events = ledger.events(curator._store.connection, after)
-    own = (event.content for event in events if event.kind == "reported")
-    return sum(content["rows"] for content in own if content["plan"] == record.number)
-
-
-def given(curator: Curator, record: StreamRecord, panel: Panel) -> int:
-    """How many readings of a panel are of the stream's households and steps."""
-    panel = panel.on_grid(record.plan.grid)
-    mine = np.array(reportable(record, panel.steps, curator._store), dtype=np.int64) - panel.first_step
-    where = record.where(panel.households)
-    present = panel.present[mine]
-    return int(np.count_nonzero(present if where is None else present[:, where >= 0]))
+    store.count(record.number, set_aside(panel.quality, "batch"))
+    return outcome
 
 
 def _name(curator: Curator, sender: str, key: str) -> str:

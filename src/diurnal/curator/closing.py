@@ -17,13 +17,16 @@ of a time that has not come yet is set aside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
 from diurnal.curator.records import StreamRecord
+from diurnal.readings.clock import changed_steps
 
 TOLERANCE = timedelta(minutes=5)
 """How far a clock may be ahead of the store's: a step that begins later has not come yet."""
@@ -146,3 +149,147 @@ def waits(record: StreamRecord) -> timedelta:
 def since_end(record: StreamRecord, stop: int) -> datetime:
     """The moment at which a step begins, and the one before it has ended."""
     return datetime.fromisoformat(record.plan.grid.time(stop))
+
+
+class Mark(NamedTuple):
+    """How a step is held."""
+
+    closed: bool
+    """Whether it takes no more."""
+    reached: bool
+    """Whether enough readings are there for it to close by what is sent."""
+
+
+@dataclass(kw_only=True)
+class Known:
+    """What is known of a stream when readings come: counts, marks and times. Everything here is decided from it."""
+
+    record: StreamRecord
+    """The started plan."""
+    now: datetime
+    """What the store's clock shows."""
+    calendar: AbstractSet[int]
+    """Steps that are never reported."""
+    resumes: int
+    """The step from which on may be reported, after a fence."""
+    latest: int
+    """The latest step that the roster has reached; -1 before there was one."""
+    arrivals: dict[int, Arrival]
+    """When readings of a cycle began to come, by cycle."""
+    held: dict[int, Mark]
+    """The steps that are held."""
+    published: set[int]
+    """Which steps have rows, of the cycles that are open or looked at."""
+
+    @property
+    def ahead(self) -> int:
+        """The first step that has not come yet."""
+        return ahead_from(self.record, self.now)
+
+    def cycle(self, cycle: int) -> range:
+        """The steps of a cycle."""
+        slots = self.record.plan.grid.slots
+        return range(cycle * slots, (cycle + 1) * slots)
+
+    def reportable(self, steps: Iterable[int]) -> list[int]:
+        """Those of some steps that the stream may report, whether it has or not."""
+        first, end = max(self.record.first_step, self.resumes), self.record.last
+        return [step for step in steps if first <= step < end and step not in self.calendar]
+
+    def open(self, steps: Iterable[int]) -> set[int]:
+        """Those of some steps that may still be reported."""
+        return set(self.reportable(steps)) - self.published
+
+    def is_over(self, cycle: int) -> bool:
+        """Whether every step of a cycle is published or never will be: nothing but rows may be left of it then."""
+        return self.published.issuperset(self.reportable(self.cycle(cycle)))
+
+    def overdue(self) -> Overdue:
+        """What is past its deadline."""
+        return overdue(self.record, self.arrivals.values(), latest=self.latest, now=self.now)
+
+
+def skipped(known: Known, sent: Iterable[int]) -> set[int]:
+    """Steps that a clock change skips, of cycles that begin to come: nobody will send them.
+
+    A panel that spans the change says so itself; a head-end that sends every half hour has none.
+    """
+    there = set(sent)
+    slots, found = known.record.plan.grid.slots, set[int]()
+    for cycle in {step // slots for step in there}:
+        found |= changed_steps(known.record.plan.grid, known.cycle(cycle))[0] - there
+    return found
+
+
+def touched(known: Known, steps: set[int]) -> set[int]:
+    """Those of some steps that a clock change touches, and of which nothing was sent.
+
+    They go onto the calendar, as imports have it: what is skipped is zero for everybody to see.
+    """
+    if not steps:
+        return set()
+    _, changed = changed_steps(known.record.plan.grid, range(min(steps), max(steps) + 1))
+    return (steps & changed) - known.held.keys()
+
+
+def begun(known: Known, sent: Iterable[int], found: Reached) -> list[Arrival]:
+    """When readings of cycles began to come, where that is news: from then on their deadlines count."""
+    slots = known.record.plan.grid.slots
+    there, news = {step // slots for step in found.steps}, []
+    for cycle in sorted({step // slots for step in sent}):
+        before = known.arrivals.get(cycle)
+        if before is None or (cycle in there and not before.reached):
+            news.append(Arrival(cycle=cycle, time=known.now, reached=cycle in there))
+    return news
+
+
+def unreportable(known: Known) -> list[int]:
+    """Held steps that have gone onto the calendar, or lie behind a fence: they are erased.
+
+    What is held of a published step went into its report, and the rest of its cycle is cut by it: it stays.
+    """
+    kept = known.published.union(known.reportable(known.held))
+    return sorted(known.held.keys() - kept)
+
+
+def closes(known: Known, complete: AbstractSet[int]) -> set[int]:
+    """Which held steps close by what was sent.
+
+    Args:
+        known: What is known, with what was sent now.
+        complete: Steps of which every awaited reading is there.
+    """
+    due = known.latest - known.record.plan.grace
+    marked = {step for step, mark in known.held.items() if mark.closed or (mark.reached and step <= due)}
+    return marked.union(complete)
+
+
+def told_to_close(known: Known, steps: range, sent: Iterable[int], found: Reached) -> set[int]:
+    """Open steps that somebody says are to be closed: those of a panel, and those that are held before its end.
+
+    A row with a wrong date, at either end, closes nothing: where the first or the last step that was sent is not
+    one that enough homes have sent, only what lies between those is meant.
+    """
+    there = set(sent)
+    if there and not found.steps:
+        return set()
+    if there:
+        start = steps.start if min(there) in found.steps else min(found.steps)
+        steps = range(start, steps.stop if max(there) in found.steps else max(found.steps) + 1)
+    steps = range(steps.start, min(steps.stop, known.ahead))
+    return known.open(steps) | {step for step in known.held if step < steps.stop}
+
+
+def due(known: Known, cycle: int, ready: Callable[[int], int], closed: AbstractSet[int]) -> list[int]:
+    """Steps of a cycle without values yet, that wait for none which is still open.
+
+    Args:
+        known: What is known.
+        cycle: The cycle.
+        ready: How far into its cycle a slot's value reaches.
+        closed: Steps that take no more.
+    """
+    steps = known.cycle(cycle)
+    wanted = sorted(known.open(steps))
+    still_open = min((step for step in wanted if step not in closed), default=steps.stop)
+    return [step for step in wanted if steps.start + ready(step - steps.start) < still_open]

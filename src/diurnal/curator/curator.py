@@ -454,7 +454,7 @@ class Curator:
 def _status(record: StreamRecord, store: Store) -> StreamStatus:
     number, slots = record.number, record.plan.grid.slots
     last = store.last_step(number, before=closing.ahead_from(record, store.now()))
-    held, latest = store.held_steps(number), store.latest(number)
+    held, latest = store.held_marks(number), store.latest(number)
     arrivals = [each for each in store.arrivals(number) if each.reached or each.cycle * slots <= latest]
     oldest = min(arrivals, key=lambda each: closing.deadline(record, each), default=None)
     late = closing.overdue(record, store.arrivals(number), latest=latest, now=store.now())

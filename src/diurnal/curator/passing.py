@@ -10,16 +10,18 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
 from diurnal.curator import facts, ledger, queries, schema
-from diurnal.curator.closing import Arrival
+from diurnal.curator.closing import Arrival, Mark
 from diurnal.curator.records import REMEDY, UNREADABLE, HeldStep, readable
 from diurnal.errors import StoreError
+from diurnal.private import Private
 
 OTHERS = "batches sent again with other readings (of open cycles)"
 """How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
@@ -27,6 +29,43 @@ OTHERS = "batches sent again with other readings (of open cycles)"
 
 STREAMED = {"yield_per": 100}
 """Rows come some at a time: those of a million homes are large."""
+
+
+Noise = Mapping[str, Sequence[int]]
+"""The noise of a cycle, by group."""
+
+
+class Opened(NamedTuple):
+    """What a store knows of a stream that is open."""
+
+    latest: int
+    """The latest step that the roster has reached; -1 before there was one."""
+    arrivals: dict[int, Arrival]
+    """When readings of a cycle began to come, by cycle."""
+    held: dict[int, Mark]
+    """How steps are held."""
+    noisy: frozenset[int]
+    """Cycles whose noise is kept."""
+    contents: frozenset[int]
+    """Cycles of which it is known in which batch their readings came."""
+    published: set[int]
+    """Which steps have rows, of all these cycles and of those that were asked for."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Changes(Private):
+    """What becomes of a stream's open state."""
+
+    latest: int
+    """The latest step that the roster has reached."""
+    arrivals: dict[int, Arrival | None] = field(default_factory=dict)
+    """Arrivals by cycle; None where they are forgotten."""
+    held: dict[int, HeldStep | None] = field(default_factory=dict)
+    """What is held of a step from now on; None where it is erased."""
+    noise: dict[int, Noise | None] = field(default_factory=dict)
+    """Noise that was drawn, by cycle; None where the cycle is over and it is erased, or was never written."""
+    forgotten: set[int] = field(default_factory=set)
+    """Cycles of which it is no longer known in which batch their readings came."""
 
 
 class Passing:
@@ -86,7 +125,7 @@ class Passing:
             return {name: tuple(values) for name, values in json.loads(found.content).items()}
 
     def keep_noise(self, plan: int, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
-        """Keep a cycle's noise before its first use."""
+        """Keep the noise of a cycle that goes on."""
         content = json.dumps({name: list(values) for name, values in noise.items()})
         values = {"plan": plan, "cycle": cycle, "content": content}
         self._connection.execute(schema.noise.insert(), values)
@@ -129,10 +168,11 @@ class Passing:
             if (each.content, each.nonce, each.event) != blank and not (each.content and self._is_vouched_for(each))
         ]
 
-    def _change_noise(self, plan: int, cycle: int, **values: Any) -> None:
+    def _change_noise(self, plan: int, cycle: int, **values: Any) -> bool:
+        """Change what is kept of a cycle's noise. Returns whether there was any."""
         table = schema.noise
         which = (table.c.plan == plan) & (table.c.cycle == cycle)
-        self._connection.execute(table.update().where(which), values)
+        return bool(self._connection.execute(table.update().where(which), values).rowcount)
 
     def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
         """The readings of open steps that have arrived.
@@ -168,17 +208,14 @@ class Passing:
         with self._connection.execute(sa.select(schema.taken), execution_options=STREAMED) as found:
             return bool(told == schema.tally(map(tuple, found)))
 
-    def held_steps(self, plan: int) -> dict[int, bool]:
-        """Which steps are held, and whether they take no more."""
+    def held_marks(self, plan: int) -> dict[int, Mark]:
+        """Which steps are held, and how."""
         table = schema.held.c
-        query = sa.select(table.step, table.closed).where(table.plan == plan).order_by(table.step)
-        return dict(self._connection.execute(query).all())
-
-    def held_and_reached(self, plan: int, before: int) -> set[int]:
-        """Which steps before one are held, and have enough readings to close by what is sent."""
-        table = schema.held.c
-        query = sa.select(table.step).where(table.plan == plan, table.step < before, table.reached)
-        return set(self._connection.scalars(query).all())
+        query = sa.select(table.step, table.closed, table.reached).where(table.plan == plan).order_by(table.step)
+        return {
+            found.step: Mark(closed=found.closed, reached=found.reached)
+            for found in self._connection.execute(query)
+        }
 
     def hold(self, plan: int, steps: Mapping[int, HeldStep]) -> None:
         """Keep the readings of open steps, in place of what was kept of them."""
@@ -216,8 +253,12 @@ class Passing:
 
         That it had some stays known: a cycle's noise is never drawn a second time.
         """
-        self._erasing.add("noise")
-        self._change_noise(plan, cycle, content="", nonce="", event=0)
+        blank = {"content": "", "nonce": "", "event": 0}
+        if self._change_noise(plan, cycle, **blank):
+            self._erasing.add("noise")
+        else:
+            # It was drawn and used in this transaction, and never written.
+            self._connection.execute(schema.noise.insert(), {"plan": plan, "cycle": cycle, **blank})
 
     def noisy_cycles(self, plan: int) -> list[int]:
         """Cycles whose noise has not been erased yet."""
@@ -322,16 +363,16 @@ class Passing:
 
     # Counters.
 
-    def count(self, plan: int, what: str, number: int) -> None:
-        """Add to a counter for the custodian's eyes."""
-        if not number:
-            return
+    def count(self, plan: int, counts: Mapping[str, int]) -> None:
+        """Add to counters for the custodian's eyes."""
         table = schema.counts
-        which = (table.c.plan == plan) & (table.c.what == what)
-        done = self._connection.execute(table.update().where(which).values(number=table.c.number + number))
-        if not done.rowcount:
-            values = {"plan": plan, "what": what, "number": number}
-            self._connection.execute(table.insert(), values)
+        for what, number in counts.items():
+            if not number:
+                continue
+            which = (table.c.plan == plan) & (table.c.what == what)
+            done = self._connection.execute(table.update().where(which).values(number=table.c.number + number))
+            if not done.rowcount:
+                self._connection.execute(table.insert(), {"plan": plan, "what": what, "number": number})
 
     def quality(self, plan: int) -> dict[str, int]:
         """The custodian's counters, with what may be known of open cycles only."""

@@ -66,8 +66,7 @@ def _forget(store: Store, record: StreamRecord, place: int) -> None:
     store.change(after, "erased", {"households": 1}, roster=True)
     store.forget_used(record.number)
     store.forget_contents(record.number)
-    held = store.held_steps(record.number)
-    for step in held:
+    for step in store.held_marks(record.number):
         each = store.held(record.number, range(step, step + 1))[step]
         present, readings = each.present.copy(), each.readings.copy()
         present[place], readings[place] = False, 0

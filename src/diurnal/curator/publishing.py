@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from diurnal.curator import far, usage
+from diurnal.curator import closing, far, usage
 from diurnal.curator.intake import as_panel, without_moved
 from diurnal.curator.layers import Layers, in_parts, noised, released
+from diurnal.curator.open_state import OpenState
+from diurnal.curator.passing import Noise
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
 from diurnal.errors import StoreError
@@ -42,10 +44,11 @@ if TYPE_CHECKING:
 class Publisher:
     """Publishes steps of a started plan that are closed, and that were not published before."""
 
-    def __init__(self, record: StreamRecord, layers: Sequence[Layers], store: Store) -> None:
+    def __init__(self, record: StreamRecord, layers: Sequence[Layers], store: Store, state: OpenState) -> None:
         self._record = record
         self._layers = layers
         self._store = store
+        self._state, self._known = state, state.known
         self._by_slot: dict[int, list[tuple[int, int, int]]] = {}
 
     @property
@@ -57,7 +60,6 @@ class Publisher:
     def publish_given(self, parts: Sequence[Panel]) -> None:
         """Publish steps as they are given, where nothing of them was held."""
         self._publish_steps(parts)
-        self._close_cycles()
 
     def publish_cycles(self, panel: Panel, steps: Sequence[int]) -> set[int]:
         """Publish steps of whole cycles, of households in the lake: nothing of them is held here.
@@ -66,12 +68,11 @@ class Publisher:
         """
         slots, done = self._record.plan.grid.slots, set[int]()
         for cycle in sorted({step // slots for step in steps}):
-            span = range(cycle * slots, (cycle + 1) * slots)
-            if not self._store.published(self._record.number, span):
+            span = self._known.cycle(cycle)
+            if self._known.published.isdisjoint(span):
                 due = [step for step in steps if step in span]
                 self._publish_far(far.spanning(panel, span), due)
                 done.update(due)
-        self._close_cycles()
         return done
 
     def _publish_far(self, part: Panel, due: Sequence[int]) -> None:
@@ -84,7 +85,7 @@ class Publisher:
             noise = self._noise(part.first_step // slots)
             kept = [noise[group.name] for group in record.groups]
         by_group = noised(mechanisms, record.atoms.by_group(sums), kept)
-        self._store.publish(record.number, self._rows_of(by_group, due))
+        self._state.publish(self._rows_of(by_group, due))
 
     def _rows_of(self, by_group: Sequence[Sequence[Fraction]], due: Sequence[int]) -> dict[int, Values]:
         """The values of steps from those of each group's cycle."""
@@ -97,48 +98,37 @@ class Publisher:
 
     def publish_held(self, closed: set[int]) -> set[int]:
         """Publish steps that are closed, and wait for no others. Returns what was published."""
-        number, slots = self._record.number, self._record.plan.grid.slots
+        slots = self._record.plan.grid.slots
         if self.slot_by_slot:
             self._publish_steps([self._held(run) for run in runs(sorted(closed))])
-            self._store.release(number, sorted(closed))
-            self._close_cycles()
+            self._state.release(closed)
             return closed
         done = set[int]()
-        marked = closed.union(step for step, is_done in self._store.held_steps(number).items() if is_done)
+        cycle_layer = self._layers[0].cycle
+        assert cycle_layer is not None
+        marked = closed.union(step for step, mark in self._known.held.items() if mark.closed)
         for cycle in sorted({step // slots for step in closed}):
-            steps = range(cycle * slots, (cycle + 1) * slots)
-            published = self._store.published(number, steps)
-            due = self._due(steps, published, marked)
+            steps = self._known.cycle(cycle)
+            published = self._known.published.intersection(steps)
+            due = closing.due(self._known, cycle, cycle_layer.ready, marked)
             if due:
                 self._publish_part(steps, due, published)
-            self._keep_closed(closed.intersection(steps) - published.union(due), steps)
+            self._keep_closed(closed.intersection(steps) - published.union(due))
             done.update(due)
-        self._close_cycles()
         return done
-
-    def _due(self, steps: range, published: set[int], marked: set[int]) -> list[int]:
-        """Steps of a cycle without values yet, that wait for none which is still open."""
-        cycle = self._layers[0].cycle
-        assert cycle is not None
-        wanted = [step for step in reportable(self._record, steps, self._store) if step not in published]
-        still_open = min((step for step in wanted if step not in marked), default=steps.stop)
-        return [step for step in wanted if steps.start + cycle.ready(step - steps.start) < still_open]
 
     def _held(self, steps: range) -> Panel:
         """What is held of consecutive steps."""
-        return without_moved(
-            self._record, as_panel(self._record, steps, self._store.held(self._record.number, steps))
-        )
+        return without_moved(self._record, as_panel(self._record, steps, self._state.held(steps)))
 
-    def _keep_closed(self, closed: set[int], steps: range) -> None:
+    def _keep_closed(self, closed: set[int]) -> None:
         """Keep steps of a cycle that are closed and wait for others of it: they take no more."""
         if not closed:
             return
-        held = self._store.held(self._record.number, steps)
+        held = self._state.held(closed)
         empty = as_panel(self._record, range(1), {})
         none = HeldStep(readings=empty.readings[0], present=empty.present[0], closed=True, reached=True)
-        waiting = {step: replace(held.get(step, none), closed=True) for step in closed}
-        self._store.hold(self._record.number, waiting)
+        self._state.hold({step: replace(held.get(step, none), closed=True) for step in closed})
 
     def _publish_steps(self, parts: Sequence[Panel]) -> None:
         """Publish rows of steps whose value is known when the step is."""
@@ -160,7 +150,7 @@ class Publisher:
                 totals = record.atoms.by_group(usage.moved(record, part, bound=record.plan.clip)[0])
             for step, sums in zip(part.steps, totals.tolist(), strict=True):
                 rows[step] = self._values(step, sums, noise(record.plan.grid.cycle(step)))
-        self._store.publish(record.number, rows, used)
+        self._state.publish(rows, used)
 
     def _values(self, step: int, sums: list[int], noise: Mapping[str, Sequence[int]]) -> Values:
         """The values of a step: noisy profile, sums, and the cycle's noise where there is one."""
@@ -193,15 +183,14 @@ class Publisher:
             self._by_slot[slot] = found
         return self._by_slot[slot]
 
-    def _noise(self, cycle: int) -> dict[str, tuple[int, ...]]:
+    def _noise(self, cycle: int) -> Noise:
         """The noise of a cycle by group: drawn and kept before its first use."""
         record = self._record
         if not record.plan.protection.hides_cycle:
             return {}
-        kept = self._store.cycle_noise(record.number, cycle)
+        kept = self._state.noise(cycle)
         if kept is None:
-            slots = record.plan.grid.slots
-            if self._store.published(record.number, range(cycle * slots, (cycle + 1) * slots)):
+            if not self._known.published.isdisjoint(self._known.cycle(cycle)):
                 raise StoreError(
                     f"The noise of plan {record.number}, cycle {cycle}, is missing.",
                     hint="Nothing was reported. Restore a backup, behind its fence.",
@@ -211,7 +200,7 @@ class Publisher:
                 for group, layers in zip(record.groups, self._layers, strict=True)
                 if layers.cycle is not None
             }
-            self._store.keep_noise(record.number, cycle, kept)
+            self._state.keep_noise(cycle, kept)
         return kept
 
     def _publish_part(self, steps: range, due: Sequence[int], before: set[int]) -> None:
@@ -242,39 +231,15 @@ class Publisher:
             noise = self._noise(steps.start // slots)
             kept = [noise[group.name] for group in record.groups]
         by_group = released(mechanisms, variations, record.atoms, kept)
-        self._store.publish(record.number, self._rows_of(by_group, due))
+        self._state.publish(self._rows_of(by_group, due))
         if kept is None:
-            self._store.release(record.number, steps)
-
-    def _close_cycles(self) -> None:
-        """Erase noise and readings of cycles that are over: every step is published or never will be.
-
-        Noise of the others waits, and is vouched for.
-        """
-        record = self._record
-        if not record.plan.protection.hides_cycle:
-            return
-        slots = record.plan.grid.slots
-        for cycle in self._store.noisy_cycles(record.number):
-            if is_over(record, cycle, self._store):
-                self._store.close_cycle(record.number, cycle)
-                if not self.slot_by_slot:
-                    self._store.release(record.number, range(cycle * slots, (cycle + 1) * slots))
-        self._store.vouch(record.number)
-
-
-def reportable(record: StreamRecord, steps: range, store: Store) -> list[int]:
-    """Those steps that a plan may report, whether it has or not."""
-    calendar, end = store.calendar(), record.last
-    first = max(record.first_step, store.resumes(record.plan.grid.slots))
-    return [step for step in steps if first <= step < end and step not in calendar]
+            self._state.release(steps)
 
 
 def is_over(record: StreamRecord, cycle: int, store: Store) -> bool:
     """Whether every step of a cycle is published or never will be: nothing but rows may be left of it then."""
     slots = record.plan.grid.slots
-    steps = range(cycle * slots, (cycle + 1) * slots)
-    return store.published(record.number, steps).issuperset(reportable(record, steps, store))
+    return OpenState(record, store, range(cycle * slots, (cycle + 1) * slots)).known.is_over(cycle)
 
 
 def forget_over(store: Store, records: Iterable[StreamRecord]) -> None:
@@ -284,20 +249,7 @@ def forget_over(store: Store, records: Iterable[StreamRecord]) -> None:
     readings, behind a fence, or beyond the end of a stream that is stopped.
     """
     for record in records:
-        number, slots = record.number, record.plan.grid.slots
-        noisy = set(store.noisy_cycles(number))
-        held = {step // slots for step in store.held_steps(number)}
-        awaited = {arrival.cycle for arrival in store.arrivals(number)}
-        for cycle in sorted(noisy | held | awaited | store.cycles_with_contents(number)):
-            if not is_over(record, cycle, store):
-                continue
-            if cycle in noisy:
-                store.close_cycle(number, cycle)
-            if cycle in held:
-                store.release(number, range(cycle * slots, (cycle + 1) * slots))
-            if cycle in awaited:
-                store.forget_arrival(number, cycle)
-            store.forget_contents(number, cycle)
+        OpenState(record, store).write()
 
 
 def _sum(one: Fraction, two: Fraction) -> Fraction:

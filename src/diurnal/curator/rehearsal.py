@@ -7,21 +7,21 @@ not compared with what comes under it now, and one that was not stays unused.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from diurnal.curator import batch
-from diurnal.curator.batch import NOT_TAKEN, Fate, Sent
+from diurnal.curator.batch import Sent
 from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
+from diurnal.curator.open_state import OpenState
+from diurnal.curator.outcome import Outcome
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.stream import Stream
-from diurnal.curator.taking import Taker
 from diurnal.errors import ClockError, UnitError
 from diurnal.readings.panel import Panel
 
 
-def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Fate, ...] | None:
+def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[Outcome, ...] | None:
     """What would be answered for a key that was used: that it was; None if some stream has yet to take it.
 
     Raises:
@@ -30,14 +30,14 @@ def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[F
     with curator._store.transaction():
         found, waits = batch.taken_by(curator, sent, stream)
         if found and not waits:
-            return tuple(Fate(stream=record.key, again=True) for record in found)
+            return tuple(Outcome(stream=record.key, again=True) for record in found)
         batch.open_records(curator, stream)
     return None
 
 
 def rehearse(
     curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None
-) -> tuple[tuple[Fate, ...], UnitError | None]:
+) -> tuple[tuple[Outcome, ...], UnitError | None]:
     """What would become of a batch in every stream that takes readings, and how it would be refused for its unit.
 
     Args:
@@ -52,13 +52,13 @@ def rehearse(
     """
     with curator._store.transaction():
         records = batch.concerned(curator, panel, stream)
-        fates = [
-            Fate(stream=record.key, again=True)
+        outcomes = [
+            Outcome(stream=record.key, again=True)
             if batch._has_taken(curator, record, sent)
-            else _fate(curator, record, sent, panel)
+            else _would_be(curator, record, sent, panel)
             for record in records
         ]
-        return tuple(fates), _refusal(curator, records, sent, panel)
+        return tuple(outcomes), _refusal(curator, records, sent, panel)
 
 
 def _refusal(curator: Curator, records: Sequence[StreamRecord], sent: Sent, panel: Panel) -> UnitError | None:
@@ -70,19 +70,19 @@ def _refusal(curator: Curator, records: Sequence[StreamRecord], sent: Sent, pane
     return None
 
 
-def _fate(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Fate:
+def _would_be(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
     store, stream = curator._store, Stream(curator._store, record.key)
-    taker = Taker(record, stream._publisher(record), store)
-    given, counts = batch.given(curator, record, panel), taker.counts
+    state = OpenState(record, store, panel.on_grid(record.plan.grid).steps)
+    taker = stream._taker(record, state)
     says, _ = store.units.would(record, panel, sender=sent.sender)
     try:
-        waiting = taker.received(panel, close=False).waiting
+        came = taker.received(panel, close=False)
     except ClockError as error:
-        return Fate(stream=record.key, set_aside={AHEAD: error.rows}, units=says)
-    return Fate(
+        return Outcome(stream=record.key, set_aside={AHEAD: error.rows}, units=says)
+    return Outcome(
         stream=record.key,
-        taken=given - sum(counts[what] for what in NOT_TAKEN),
-        waiting=waiting,
-        set_aside={what: number for what, number in Counter(counts).items() if number},
+        taken=came.readings,
+        waiting=came.waiting,
+        set_aside={what: number for what, number in taker.counts.items() if number},
         units=says,
     )

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from diurnal.curator import ledger, queries, schema
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
-from diurnal.curator.passing import Passing
+from diurnal.curator.passing import Changes, Opened, Passing
 from diurnal.curator.records import StreamRecord, Values, by_step, readable, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
 from diurnal.curator.units import Scores
@@ -446,6 +446,46 @@ class Store(Passing):
             self._connection.execute(schema.calendar.insert(), [{"step": step} for step in more])
             self._closed_steps = None
             self.note("calendar", {"steps": more, **({} if apart is None else {"apart": apart})})
+
+    # What is open.
+
+    def opened(self, plan: int, slots: int, steps: range) -> Opened:
+        """What is open of a plan.
+
+        Args:
+            plan: The plan's number.
+            slots: How many steps a cycle has.
+            steps: Steps that are looked at as well.
+        """
+        held, arrivals = self.held_marks(plan), {each.cycle: each for each in self.arrivals(plan)}
+        noisy, contents = frozenset(self.noisy_cycles(plan)), frozenset(self.cycles_with_contents(plan))
+        looked_at = range(steps.start // slots, (steps.stop - 1) // slots + 1) if steps else range(0)
+        cycles = {step // slots for step in held}.union(arrivals, noisy, contents, looked_at)
+        spans = (range(run.start * slots, run.stop * slots) for run in runs(sorted(cycles)))
+        return Opened(
+            latest=self.latest(plan),
+            arrivals=arrivals,
+            held=held,
+            noisy=noisy,
+            contents=contents,
+            published=set().union(*(self.published(plan, span) for span in spans)),
+        )
+
+    def write_open(self, plan: int, changes: Changes) -> None:
+        """Write what has become of a plan's open state, and let the ledger vouch for noise that waits."""
+        self.release(plan, [step for step, each in changes.held.items() if each is None])
+        self.hold(plan, {step: each for step, each in changes.held.items() if each is not None})
+        for cycle, noise in changes.noise.items():
+            if noise is None:
+                self.close_cycle(plan, cycle)
+            else:
+                self.keep_noise(plan, cycle, noise)
+        for cycle, arrival in changes.arrivals.items():
+            self.forget_arrival(plan, cycle) if arrival is None else self.arrive(plan, arrival)
+        for cycle in changes.forgotten:
+            self.forget_contents(plan, cycle)
+        self.see(plan, changes.latest)
+        self.vouch(plan)
 
     # Released rows.
 

@@ -8,6 +8,7 @@ When a step closes is in `taking`, what a closed step says in `publishing`.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,14 +16,16 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from diurnal.check.drift import Drift, drift
 from diurnal.curator import far, guard
 from diurnal.curator.closing import AHEAD, ahead_from
 from diurnal.curator.layers import Layers, layers_of
-from diurnal.curator.publishing import Publisher, forget_over, is_over, reportable, written
-from diurnal.curator.records import StreamRecord, runs
+from diurnal.curator.open_state import OpenState
+from diurnal.curator.outcome import Outcome
+from diurnal.curator.publishing import Publisher, forget_over, is_over, written
+from diurnal.curator.records import StreamRecord, Values, runs
 from diurnal.curator.report import Report, total
 from diurnal.curator.taking import Taker
 from diurnal.curator.units import LOCAL
@@ -88,7 +91,7 @@ class Stream:
         """
         with self._store.transaction():
             record = self._record()
-            takes_at_once = Taker(record, self._publisher(record), self._store).at_once
+            takes_at_once = self._taker(record, OpenState(record, self._store)).at_once
             return None if takes_at_once else self._store.settled(record.number) or 0
 
     @property
@@ -134,32 +137,86 @@ class Stream:
             hint="Make a panel: panel.following(array) has its roster.",
             error=ReadingsError,
         )
-        with self._store.transaction():
-            rows = self._report(panel, close=close, again=False)[0]
-            # A row may be among both: the last step of a cycle closes its first.
-            return list(dict.fromkeys([*rows, *self.close_overdue()]))
+        return self.receive(panel, close=close).rows
 
-    def _report(self, panel: Panel, *, close: bool, again: bool, sender: str = LOCAL) -> tuple[list[Report], int]:
-        """The rows of `report`, and how many readings wait for the roster to reach their steps."""
-        with self._store.transaction():
-            record = self._record()
-            guard.check_owed(self._store)
-            self._store.units.judge(record, panel, sender=sender)
-            calendar = self._store.calendar()
-            taker = Taker(record, self._publisher(record), self._store)
+    def receive(self, panel: Panel, *, close: bool = False) -> Outcome:
+        """Take readings, and release the rows of steps that close with them or are past their deadline.
+
+        Args:
+            panel: Readings of the plan's roster, or of some of it, in any order.
+            close: Close the panel's steps, and those held before its end, with what is there.
+
+        Returns:
+            What became of them: rows that are new, rows that were there, and what was set aside.
+
+        Raises:
+            ReadingsError: Another grid, or nobody of the roster.
+            UnitError: Most households look a thousand times too small or too large, and enough of them did.
+        """
+        instance(
+            panel,
+            Panel,
+            "readings",
+            hint="Make a panel: panel.following(array) has its roster.",
+            error=ReadingsError,
+        )
+        return self._receive(panel, close=close, overdue=True)
+
+    def _receive(
+        self,
+        panel: Panel,
+        *,
+        close: bool = False,
+        again: bool = False,
+        overdue: bool = False,
+        sender: str = LOCAL,
+    ) -> Outcome:
+        """Take readings inside one transaction.
+
+        Args:
+            panel: The readings.
+            close: Whether to close their steps.
+            again: Whether readings of open steps will be given again, where the stream does not hold them.
+            overdue: Whether to see to deadlines as well.
+            sender: Who sends them.
+        """
+        store = self._store
+        with store.transaction():
+            record = store.record(self._key)
+            guard.check_owed(store)
+            store.units.judge(record, panel, sender=sender)
+            sent = panel.on_grid(record.plan.grid).steps
+            state = OpenState(record, store, sent)
+            taker, calendar = self._taker(record, state), state.known.calendar
             if record.lake is None:
                 steps = taker.take(panel, close=close)
             else:
                 self._sweep(record.lake.folder.rpartition("/")[0])
                 steps = taker.take_far(panel, close=close, again=again)
-            self._count(taker)
-            # Steps that go onto the calendar may be the last ones of other plans' cycles.
-            forget_over(self._store, [record] if self._store.calendar() == calendar else self._store.records())
-            return [row for run in runs(sorted(steps)) for row in self._rows(record, run)], taker.waiting
+            if overdue:
+                # What is over has no deadline any more.
+                state.forget_over()
+                steps |= taker.close_overdue()
+            state.write()
+            store.count(record.number, taker.counts)
+            if state.known.calendar != calendar:
+                # Steps that go onto the calendar may be the last ones of other plans' cycles.
+                forget_over(store, [each for each in store.records() if each.number != record.number])
+            return Outcome(
+                stream=record.key,
+                new=tuple(_written(record, state.new)),
+                old=tuple(self._old_rows(record, steps, state)),
+                taken=taker.taken,
+                waiting=taker.waiting,
+                set_aside={what: number for what, number in taker.counts.items() if number},
+                open=len(state.known.open(sent)),
+                units=store.units.last,
+            )
 
-    def _count(self, taker: Taker) -> None:
-        for what, number in taker.counts.items():
-            self._store.count(self._record().number, what, number)
+    def _old_rows(self, record: StreamRecord, steps: set[int], state: OpenState) -> list[Report]:
+        """The rows of steps that were released before this transaction."""
+        before = sorted(step for step in steps if step in state.known.published and step not in state.new)
+        return [row for run in runs(before) for row in self._rows(record, run)]
 
     def close_overdue(self) -> list[Report]:
         """Report what is past its deadline, with what is there of it. Returns the rows that are new.
@@ -171,15 +228,16 @@ class Stream:
         Raises:
             OwedError: A restored store must be told first who was erased since.
         """
-        with self._store.transaction():
-            record = self._record()
-            guard.check_owed(self._store)
-            taker = Taker(record, self._publisher(record), self._store)
-            steps = taker.close_overdue()
-            self._count(taker)
-            if steps or taker.counts:
-                forget_over(self._store, [record])
-            return [row for run in runs(sorted(steps)) for row in self._rows(record, run)]
+        store = self._store
+        with store.transaction():
+            record = store.record(self._key)
+            guard.check_owed(store)
+            state = OpenState(record, store)
+            taker = self._taker(record, state)
+            taker.close_overdue()
+            state.write()
+            store.count(record.number, taker.counts)
+            return _written(record, state.new)
 
     def takes(self) -> range:
         """The steps that readings may be of now: from its first one to the one that is going on, by the clock.
@@ -220,15 +278,21 @@ class Stream:
         with self._store.transaction():
             return set(self._store.published(self._record().number, steps))
 
-    def take(
+    def take(self, name: str, make: Callable[[], Panel | None], **more: Any) -> list[Report] | None:
+        """Deprecated: use `receive_once`, which says more. The rows of it; None if it was taken before."""
+        warnings.warn("Stream.take is now Stream.receive_once.", DeprecationWarning, stacklevel=2)
+        outcome = self.receive_once(name, make, **more)
+        return None if outcome.again else outcome.rows
+
+    def receive_once(
         self,
         name: str,
         make: Callable[[], Panel | None],
         *,
         again: bool = False,
         counts: Mapping[str, int] = MappingProxyType({}),
-    ) -> list[Report] | None:
-        """Report what something holds, once: None if it was taken before.
+    ) -> Outcome:
+        """Report what something holds, once: sent again it is known by its name, and nothing happens.
 
         Args:
             name: What it goes by: that stays, as a keyed digest, and so must not be made from readings.
@@ -236,20 +300,24 @@ class Stream:
             again: Whether readings of open steps will be given again, where the stream does not hold them.
             counts: What is counted with it, for the custodian.
         """
-        with self._store.transaction():
-            if self._store.has_taken(self._record().number, self._store.keyed("named", name)):
-                return None
+        store = self._store
+        with store.transaction():
+            if self._has_taken(name):
+                return Outcome(stream=self._key, again=True)
         panel = make()
-        with self._store.transaction():
-            number, digest = self._record().number, self._store.keyed("named", name)
-            if self._store.has_taken(number, digest):
-                return None
-            self._store.take(number, digest)
+        with store.transaction():
+            if self._has_taken(name):
+                return Outcome(stream=self._key, again=True)
+            number = store.record(self._key).number
+            store.take(number, store.keyed("named", name))
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
-            for what, how_many in (*counts.items(), *set_aside(account, "file").items()):
-                self._store.count(number, what, how_many)
-            return [] if panel is None else self._report(panel, close=False, again=again)[0]
+            store.count(number, Counter(counts) + Counter(set_aside(account, "file")))
+            return Outcome(stream=self._key) if panel is None else self._receive(panel, again=again)
+
+    def _has_taken(self, name: str) -> bool:
+        number = self._store.record(self._key).number
+        return self._store.has_taken(number, self._store.keyed("named", name))
 
     def remember(self, name: str, content: str, panel: Panel) -> None:
         """Remember what was in a batch that was taken, as long as no cycle of its readings is over.
@@ -281,23 +349,19 @@ class Stream:
         """
         with self._store.transaction():
             record = self._record()
-            return Taker(record, self._publisher(record), self._store).reach(there)
+            return self._taker(record, OpenState(record, self._store)).reach(there)
 
     def open_steps(self, *, before: int) -> set[int]:
         """The steps that `close` would report: those without rows, of open cycles that end by a step."""
         with self._store.transaction():
             record = self._record()
-            return set().union(*(self._open_of(record, cycle) for cycle in self._ended(record, before)))
+            known = OpenState(record, self._store).known
+            return set().union(*(known.open(known.cycle(cycle)) for cycle in self._ended(record, before)))
 
     def _ended(self, record: StreamRecord, before: int) -> list[int]:
         slots = record.plan.grid.slots
         before = min(before, record.plan.grid.step_at(self._store.now()))
         return sorted(cycle for cycle in self._open_cycles(record) if (cycle + 1) * slots <= before)
-
-    def _open_of(self, record: StreamRecord, cycle: int) -> set[int]:
-        slots = record.plan.grid.slots
-        steps = range(cycle * slots, (cycle + 1) * slots)
-        return set(reportable(record, steps, self._store)) - self._store.published(record.number, steps)
 
     def close(self, *, before: int) -> list[Report]:
         """Report what is missing of the open cycles that end by a step, taking it as missing readings.
@@ -312,14 +376,15 @@ class Stream:
             record, slots = self._record(), self.plan.grid.slots
             ended = self._ended(record, before)
             guard.check_owed(self._store)
-            publisher = self._publisher(record)
+            state = OpenState(record, self._store)
+            publisher = Publisher(record, self._layers, self._store, state)
             for cycle in ended:
-                open_ = self._open_of(record, cycle)
+                open_ = state.known.open(state.known.cycle(cycle))
                 if record.lake is None:
                     publisher.publish_held(open_)
                 else:
                     publisher.publish_given([far.missing(record, run) for run in runs(sorted(open_))])
-            forget_over(self._store, [record])
+            state.write()
             return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
     def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
@@ -450,22 +515,23 @@ class Stream:
     def _layers(self) -> tuple[Layers, ...]:
         return layers_of(self._record())
 
-    def _publisher(self, record: StreamRecord) -> Publisher:
-        return Publisher(record, self._layers, self._store)
+    def _taker(self, record: StreamRecord, state: OpenState) -> Taker:
+        return Taker(record, Publisher(record, self._layers, self._store, state), self._store, state)
 
     def _rows(self, record: StreamRecord, steps: range) -> list[Report]:
         """The published rows of steps."""
-        return [
-            row
-            for step, values in self._store.rows(record.number, steps).items()
-            for row in written(record, step, values)
-        ]
+        return _written(record, self._store.rows(record.number, steps))
 
     def _open_cycles(self, record: StreamRecord) -> set[int]:
         """Cycles of which noise or readings are kept, or of which some have come."""
-        held = {step // record.plan.grid.slots for step in self._store.held_steps(record.number)}
+        held = {step // record.plan.grid.slots for step in self._store.held_marks(record.number)}
         come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.lake is None else set()
         return held.union(self._store.noisy_cycles(record.number), come)
+
+
+def _written(record: StreamRecord, values: Mapping[int, Values]) -> list[Report]:
+    """The rows of steps, in order, from their values."""
+    return [row for step in sorted(values) for row in written(record, step, values[step])]
 
 
 def _earliest(record: StreamRecord, others: Sequence[StreamRecord], before: int) -> int:

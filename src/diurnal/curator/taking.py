@@ -8,21 +8,20 @@ variation zero. What a closed step says is in `publishing`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diurnal.curator import closing, far
-from diurnal.curator.closing import AHEAD, STRAY, Arrival
+from diurnal.curator.closing import AHEAD, STRAY
 from diurnal.curator.intake import aligned, merged, without_moved
-from diurnal.curator.publishing import Publisher, reportable
+from diurnal.curator.open_state import OpenState
+from diurnal.curator.publishing import Publisher
 from diurnal.curator.records import HeldStep, StreamRecord, runs
 from diurnal.errors import ClockError, ReadingsError
 from diurnal.private import Private
-from diurnal.readings.clock import changed_steps
 from diurnal.readings.data import Arrays
 from diurnal.readings.panel import Panel
 
@@ -44,21 +43,24 @@ class Received(Private):
     """How many of the awaited readings that is, by step."""
     reached: closing.Reached
     """How far the roster has come with it."""
+    readings: int
+    """How many readings are new in it."""
     waiting: int
-    """How many of the readings are of steps ahead of that."""
+    """How many of them are of steps ahead of what the roster has reached."""
 
 
 class Taker:
     """Takes readings for a plan, inside a transaction of the store."""
 
-    def __init__(self, record: StreamRecord, publisher: Publisher, store: Store) -> None:
-        self._record, self._publisher, self._store = record, publisher, store
-        self._now: datetime = store.now()
-        self._ahead = closing.ahead_from(record, self._now)
+    def __init__(self, record: StreamRecord, publisher: Publisher, store: Store, state: OpenState) -> None:
+        self._record, self._publisher, self._store, self._state = record, publisher, store, state
+        self._known, self._ahead = state.known, state.known.ahead
         self.counts = Counter[str]()
         """What became of what was not taken, for the custodian."""
+        self.taken = 0
+        """How many readings were taken."""
         self.waiting = 0
-        """How many of the readings that were taken wait for the roster to reach their steps."""
+        """How many of these wait for the roster to reach their steps."""
 
     @property
     def at_once(self) -> bool:
@@ -74,19 +76,19 @@ class Taker:
         Raises:
             ClockError: All of them are of steps that have not come yet.
         """
-        record = self._record
-        self._store.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
+        record, known, state = self._record, self._known, self._state
+        state.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
         came = self.received(panel, close=close)
-        self._close_skipped(came.there)
-        panel, found, self.waiting = came.panel, came.reached, came.waiting
-        self._store.see(record.number, found.latest)
-        self._arrive(came.there, found.steps)
+        state.close_steps(closing.skipped(known, came.there))
+        panel, found, self.taken, self.waiting = came.panel, came.reached, came.readings, came.waiting
+        state.see(found.latest)
+        state.arrive(closing.begun(known, came.there, found))
         at_once = self.at_once and not close and found.steps.issuperset(came.there)
-        if at_once and not self._store.held_steps(record.number):
+        if at_once and not known.held:
             self._publisher.publish_given([panel.between(run.start, run.stop) for run in runs(came.fresh)])
             closed = set(came.fresh)
         else:
-            closed = self._close(self._held(came.taken, found.steps), found, panel.steps if close else None)
+            closed = self._close(came, panel.steps if close else None)
         return closed.union(panel.steps)
 
     def received(self, panel: Panel, *, close: bool) -> Received:
@@ -104,74 +106,41 @@ class Taker:
         published, fresh = self._sorted(sent)
         late = [step - panel.first_step for step in published]
         self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
-        taken = self._merged(panel, fresh)
+        before = self._state.held(fresh)
+        taken = self._merged(panel, fresh, before)
         there = {step: int(np.count_nonzero(each.present & record.awaited(step))) for step, each in taken.items()}
-        latest = self._store.latest(record.number)
-        found = closing.reached(record, there, latest=latest, now=self._now, told=close)
+        found = closing.reached(record, there, latest=self._known.latest, now=self._known.now, told=close)
         ahead = [step - panel.first_step for step in taken if step > found.latest]
         waiting = int(np.count_nonzero(panel.present[ahead])) if ahead else 0
-        return Received(panel=panel, fresh=fresh, taken=taken, there=there, reached=found, waiting=waiting)
+        held = sum(int(np.count_nonzero(before[step].present)) for step in taken if step in before)
+        now_there = sum(int(np.count_nonzero(each.present)) for each in taken.values())
+        return Received(
+            panel=panel,
+            fresh=fresh,
+            taken=taken,
+            there=there,
+            reached=found,
+            readings=now_there - held,
+            waiting=waiting,
+        )
 
-    def _held(self, taken: Mapping[int, HeldStep], reached: Iterable[int]) -> dict[int, HeldStep]:
-        """Keep readings of open steps. Returns what is held of these steps now."""
-        marks = set(reached)
-        held = {step: replace(each, reached=each.reached or step in marks) for step, each in taken.items()}
-        self._store.hold(self._record.number, held)
-        return held
-
-    def _close(self, held: Mapping[int, HeldStep], found: closing.Reached, told: range | None) -> set[int]:
-        """Publish the steps that close. Returns them."""
-        record, number = self._record, self._record.number
-        self._drop_unreportable()
+    def _close(self, came: Received, told: range | None) -> set[int]:
+        """Hold what came, and publish the steps that close. Returns them."""
+        record, known, reached = self._record, self._known, came.reached.steps
+        held = {step: replace(each, reached=each.reached or step in reached) for step, each in came.taken.items()}
+        self._state.hold(held)
+        self._state.release(closing.unreportable(known))
         complete = {step for step, each in held.items() if each.present[record.awaited(step)].all()}
-        closed = complete | self._store.held_and_reached(number, found.latest - record.plan.grace + 1)
-        closed |= {step for step, done in self._store.held_steps(number).items() if done}
+        closed = closing.closes(known, complete)
         if told is not None:
-            closed |= self._without_changes(self._told_to_close(told, held, found))
+            closed |= self._without_changes(closing.told_to_close(known, told, held, came.reached))
         return self._publisher.publish_held(closed)
 
-    def _told_to_close(self, steps: range, sent: Iterable[int], found: closing.Reached) -> set[int]:
-        """Open steps that somebody says are to be closed: those of a panel, and those that are held before its end.
-
-        A row with a wrong date, at either end, closes nothing: where the first or the last step that was sent is
-        not one that enough homes have sent, only what lies between those is meant.
-        """
-        there = set(sent)
-        if there and not found.steps:
-            return set()
-        if there:
-            start = steps.start if min(there) in found.steps else min(found.steps)
-            steps = range(start, steps.stop if max(there) in found.steps else max(found.steps) + 1)
-        steps = range(steps.start, min(steps.stop, self._ahead))
-        held = self._store.held_steps(self._record.number)
-        return self._open(steps) | {step for step in held if step < steps.stop}
-
-    def _open(self, steps: range) -> set[int]:
-        """Those of some steps that may still be reported."""
-        record = self._record
-        return set(reportable(record, steps, self._store)) - self._store.published(record.number, steps)
-
-    def _close_skipped(self, sent: Iterable[int]) -> None:
-        """Put steps that a clock change skips on the calendar, of cycles that begin to come: nobody will send them.
-
-        A panel that spans the change says so itself; a head-end that sends every half hour has none.
-        """
-        there = set(sent)
-        for cycle in {step // self._record.plan.grid.slots for step in there}:
-            never, _ = changed_steps(self._record.plan.grid, self._cycle(cycle))
-            self._store.close_steps(never - there)
-
     def _without_changes(self, steps: set[int]) -> set[int]:
-        """Steps without those that a clock change touches, unless something was sent of them.
-
-        These go onto the calendar, as imports have it: what is skipped is zero for everybody to see.
-        """
-        if not steps:
-            return steps
-        _, touched = changed_steps(self._record.plan.grid, range(min(steps), max(steps) + 1))
-        known = (steps & touched) - self._store.held_steps(self._record.number).keys()
-        self._store.close_steps(known)
-        return steps - known
+        """Steps without those that go onto the calendar because a clock change touches them."""
+        changed = closing.touched(self._known, steps)
+        self._state.close_steps(changed)
+        return steps - changed
 
     def _without_ahead(self, panel: Panel) -> Panel:
         """The panel without readings of steps that have not come yet."""
@@ -190,25 +159,15 @@ class Taker:
         present[row:] = False
         return replace(panel, data=Arrays(np.where(present, panel.readings, 0), present))
 
-    def _arrive(self, sent: Iterable[int], reached: Iterable[int]) -> None:
-        """Remember when readings of cycles began to come: from then on their deadlines count."""
-        number, slots = self._record.number, self._record.plan.grid.slots
-        known = {each.cycle: each for each in self._store.arrivals(number)}
-        there = {step // slots for step in reached}
-        for cycle in {step // slots for step in sent}:
-            before = known.get(cycle)
-            if before is None or (cycle in there and not before.reached):
-                self._store.arrive(number, Arrival(cycle=cycle, time=self._now, reached=cycle in there))
-
     def _sorted(self, steps: Sequence[int]) -> tuple[set[int], list[int]]:
         """Those of some steps that were published before, and those that may be now."""
         if not steps:
             return set(), []
         record, span = self._record, range(steps[0], steps[-1] + 1)
         sent = set(steps)
-        mine = [step for step in reportable(record, span, self._store) if step in sent]
-        published = self._store.published(record.number, span) & sent
-        behind = min(record.last, self._store.resumes(record.plan.grid.slots))
+        mine = [step for step in self._known.reportable(span) if step in sent]
+        published = self._known.published & sent
+        behind = min(record.last, self._known.resumes)
         self.counts["steps outside the stream's"] += sum(
             not record.first_step <= step < record.last for step in steps
         )
@@ -225,26 +184,16 @@ class Taker:
         """
         if self._record.lake is not None:
             return set()
-        found = self._overdue()
+        found = self._known.overdue()
         for cycle in found.stray:
             self._drop_stray(cycle)
-        due = self._without_changes(set().union(*map(self._open, found.closing.values())))
+        due = self._without_changes(set().union(*map(self._known.open, found.closing.values())))
         return self._publisher.publish_held(due) if due else set()
 
-    def _overdue(self) -> closing.Overdue:
-        record, number = self._record, self._record.number
-        return closing.overdue(
-            record, self._store.arrivals(number), latest=self._store.latest(number), now=self._now
-        )
-
     def _drop_stray(self, cycle: int) -> None:
-        number, slots = self._record.number, self._record.plan.grid.slots
-        steps = range(cycle * slots, (cycle + 1) * slots)
-        held = self._store.held(number, steps)
+        held = self._state.held(self._known.cycle(cycle))
         self.counts[STRAY] += sum(int(np.count_nonzero(each.present)) for each in held.values())
-        self._store.release(number, list(held))
-        self._store.forget_arrival(number, cycle)
-        self._store.forget_contents(number, cycle)
+        self._state.forget(cycle)
 
     def take_far(self, panel: Panel, *, close: bool, again: bool) -> set[int]:
         """Publish the steps that close, of homes in the lake.
@@ -254,21 +203,21 @@ class Taker:
         Returns:
             The steps of the panel, and those that closed with them.
         """
-        record, number = self._record, self._record.number
+        record, number, known = self._record, self._record.number, self._known
         given = far.aligned(record, panel)
-        self._store.close_steps(step for step in given.calendar if step < self._ahead)
+        self._state.close_steps(step for step in given.calendar if step < self._ahead)
         seen = dict(zip(given.steps, far.seen(record, given).tolist(), strict=True))
         self.counts[AHEAD] += sum(n for step, n in seen.items() if step >= self._ahead)
         published, fresh = self._sorted([step for step, n in seen.items() if n and step < self._ahead])
         there = {step: seen[step] for step in fresh}
-        found = closing.reached(record, there, latest=self._store.latest(number), now=self._now, told=close)
-        self._store.see(number, found.latest)
-        self._arrive(there, found.steps)
+        found = closing.reached(record, there, latest=known.latest, now=known.now, told=close)
+        self._state.see(found.latest)
+        self._state.arrive(closing.begun(known, there, found))
         closed = self._closed_far(there, found, given.steps if close else None)
-        for cycle in self._overdue().stray:
-            self.counts[STRAY] += sum(there.get(step, 0) for step in self._cycle(cycle))
-            self._store.forget_arrival(number, cycle)
-            there = {step: n for step, n in there.items() if step not in self._cycle(cycle)}
+        for cycle in known.overdue().stray:
+            self.counts[STRAY] += sum(there.get(step, 0) for step in known.cycle(cycle))
+            self._state.forget(cycle)
+            there = {step: n for step, n in there.items() if step not in known.cycle(cycle)}
         if not again and not closed.issuperset(there):
             raise ReadingsError(
                 "Some of these steps are still open, and steps in the lake are not held.",
@@ -287,28 +236,24 @@ class Taker:
             closed = self._publisher.publish_cycles(given, sorted(closed))
         return closed.union(given.steps)
 
-    def _cycle(self, cycle: int) -> range:
-        slots = self._record.plan.grid.slots
-        return range(cycle * slots, (cycle + 1) * slots)
-
     def _closed_far(self, there: Mapping[int, int], found: closing.Reached, told: range | None) -> set[int]:
         """Which steps close, of homes in the lake. Cycles whose reports are made as a whole close so."""
-        record, slots = self._record, self._record.plan.grid.slots
+        record, known, slots = self._record, self._known, self._record.plan.grid.slots
         due = found.latest - record.plan.grace
         closed = {
             step
             for step, number in there.items()
             if (step in found.steps and step <= due) or number >= np.count_nonzero(record.awaited(step))
         }
-        closed |= set().union(*map(self._open, self._overdue().closing.values()))
+        closed |= set().union(*map(known.open, known.overdue().closing.values()))
         if told is not None:
-            closed |= self._told_to_close(told, there, found)
+            closed |= closing.told_to_close(known, told, there, found)
             # Of a cycle that is reported as a whole, what came before these steps closes with them.
             for cycle in {step // slots for step in closed} if not self._publisher.slot_by_slot else ():
-                closed |= {step for step in self._open(self._cycle(cycle)) if step <= max(closed)}
+                closed |= {step for step in known.open(known.cycle(cycle)) if step <= max(closed)}
         if not self._publisher.slot_by_slot:
             whole = (cycle for cycle in {step // slots for step in closed})
-            ready = {cycle for cycle in whole if closed.issuperset(self._open(self._cycle(cycle)))}
+            ready = {cycle for cycle in whole if closed.issuperset(known.open(known.cycle(cycle)))}
             closed = {step for step in closed if step // slots in ready}
         return closed
 
@@ -320,15 +265,14 @@ class Taker:
         record, slots = self._record, self._record.plan.grid.slots
         settled = None if self.at_once else self._store.settled(record.number)
         last = self._store.last_step(record.number)
-        known = {step: n for step, n in there.items() if 0 <= step < self._ahead}
-        latest = closing.reached(record, known, latest=-1 if last is None else last, now=self._now).latest
+        come = {step: n for step, n in there.items() if 0 <= step < self._ahead}
+        latest = closing.reached(record, come, latest=-1 if last is None else last, now=self._known.now).latest
         first = record.first_step if settled is None else max(record.first_step, settled - slots)
         stop = max(latest, record.first_step) + slots + record.plan.grace + 1
         return range(first, max(first, min(stop, self._ahead)))
 
-    def _merged(self, panel: Panel, steps: Sequence[int]) -> dict[int, HeldStep]:
+    def _merged(self, panel: Panel, steps: Sequence[int], held: Mapping[int, HeldStep]) -> dict[int, HeldStep]:
         """What there is of open steps: what came before, and what came now."""
-        held = self._store.held(self._record.number, panel.steps) if steps else {}
         taken = {}
         for step in steps:
             row = step - panel.first_step
@@ -337,15 +281,3 @@ class Taker:
                 continue
             taken[step] = merged(held.get(step), panel.readings[row], panel.present[row], self.counts)
         return taken
-
-    def _drop_unreportable(self) -> None:
-        """Erase what is held of steps that have gone onto the calendar, or lie behind a fence.
-
-        What is held of a published step went into its report, and the rest of its cycle is cut by it: it stays.
-        """
-        record = self._record
-        held = self._store.held_steps(record.number)
-        if held:
-            span = range(min(held), max(held) + 1)
-            kept = self._store.published(record.number, span).union(reportable(record, span, self._store))
-            self._store.release(record.number, sorted(held.keys() - kept))

@@ -19,7 +19,7 @@ from diurnal.curator import far, ledger, schema
 from diurnal.curator.damage import damage
 from diurnal.curator.layers import in_parts
 from diurnal.curator.ledger import Event, Head
-from diurnal.curator.publishing import reportable
+from diurnal.curator.publishing import is_over
 from diurnal.curator.records import UNREADABLE, StreamRecord
 from diurnal.curator.store import Store
 from diurnal.errors import StoreError
@@ -217,8 +217,7 @@ def _noise(store: Store, record: StreamRecord) -> Iterator[str]:
 
 
 def _is_open(store: Store, record: StreamRecord, cycle: int) -> bool:
-    steps = range(cycle * record.plan.grid.slots, (cycle + 1) * record.plan.grid.slots)
-    return not store.published(record.number, steps).issuperset(reportable(record, steps, store))
+    return not is_over(record, cycle, store)
 
 
 def _facts(store: Store, events: list[Event]) -> Iterator[str]:

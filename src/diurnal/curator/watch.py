@@ -9,12 +9,13 @@ taken: the first reading of a household and step counts. What is in a file is no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from diurnal.curator.outcome import Outcome
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import DiurnalError, ReadingsError, StoreError
@@ -33,12 +34,8 @@ class Taken:
 
     name: str
     """The file, or the table."""
-    rows: tuple[Report, ...] = ()
-    """The rows of its steps, and of earlier ones that closed with it."""
-    before: int = 0
-    """How many of these had been published before it came: other readings for their steps are not taken."""
-    again: bool = False
-    """Whether it had been taken before."""
+    outcome: Outcome | None = field(default=None, repr=False)
+    """What became of its readings; None if it was not taken."""
     error: str = ""
     """Why it was not taken, and what to do about it."""
     set_aside: Mapping[str, int] = field(default_factory=dict, repr=False)
@@ -47,6 +44,21 @@ class Taken:
     """In which directions readings of this stream look wrong that came in this process: too small, too large."""
     head: str = ""
     """Where the ledger stands after it: publish it with the rows. It fences a restored backup."""
+
+    @property
+    def rows(self) -> tuple[Report, ...]:
+        """The rows of its steps, and of earlier ones that closed with it."""
+        return () if self.outcome is None else tuple(self.outcome.rows)
+
+    @property
+    def before(self) -> int:
+        """How many of these had been published before it came: other readings for their steps are not taken."""
+        return 0 if self.outcome is None else len(self.outcome.old)
+
+    @property
+    def again(self) -> bool:
+        """Whether it had been taken before."""
+        return self.outcome is not None and self.outcome.again
 
 
 def watch_folder(
@@ -113,13 +125,7 @@ def watch_table(
     while True:
         try:
             panel = _panel(stream, read(query, database=database, **_reading(said)), said)
-            known = stream.published(panel.steps)
-            rows, account = stream.report(panel), panel.quality
-            aside = {} if account is None else account.set_aside
-            before = sum(row.step in known for row in rows)
-            yield Taken(
-                name="query", rows=tuple(rows), before=before, set_aside=aside, units=stream.units, head=stream.head
-            )
+            yield _told(stream, "query", stream.receive(panel), panel)
         except StoreError:
             raise
         except DiurnalError as error:
@@ -168,30 +174,21 @@ def watch_frame(
 
     def take(name: str, number: int, batch: Any) -> None:
         # A batch without rows tells nothing, and there is one whenever a source is looked at in vain.
-        found: Sequence[Report] | None = ()
-        error = ""
+        found, error = Outcome(stream=stream.plan.hash), ""
         if not batch.isEmpty():
             try:
                 found = far(name, number, batch) if stream.is_far else near(name, batch)
             except ReadingsError as refused:
                 if on_bad == "stop":
                     raise
-                error, found = str(refused), stream.take(name, lambda: None, counts={"batches passed by": 1})
-        told(
-            Taken(
-                name=name,
-                rows=tuple(found or ()),
-                again=found is None,
-                error=error,
-                units=stream.units,
-                head=stream.head,
-            )
-        )
+                error = str(refused)
+                found = stream.receive_once(name, lambda: None, counts={"batches passed by": 1})
+        told(replace(_told(stream, name, found), error=error))
 
-    def near(name: str, batch: Any) -> Sequence[Report] | None:
-        return stream.take(name, lambda: _panel(stream, read(batch.toArrow(), **about), said))
+    def near(name: str, batch: Any) -> Outcome:
+        return stream.receive_once(name, lambda: _panel(stream, read(batch.toArrow(), **about), said))
 
-    def far(name: str, number: int, batch: Any) -> Sequence[Report] | None:
+    def far(name: str, number: int, batch: Any) -> Outcome:
         since, out = stream.open_from, f"{notes}/diurnal-batch"
         waiting = WaitingRows(batch, read(batch, **about).format, stream.plan.grid, notes)
         rows = batch if since is None else waiting.with_batch(number, since)
@@ -208,7 +205,7 @@ def watch_frame(
             return _panel(stream, read(wanted, **about), {**said, "out": out})
 
         try:
-            return stream.take(
+            return stream.receive_once(
                 name,
                 panel,
                 again=since is not None,
@@ -253,7 +250,14 @@ def _overdue(stream: Stream) -> Iterator[Taken]:
     """What is past its deadline, once all that has landed is taken."""
     rows = stream.close_overdue()
     if rows:
-        yield Taken(name="past their deadline", rows=tuple(rows), head=stream.head)
+        outcome = Outcome(stream=stream.plan.hash, new=tuple(rows))
+        yield Taken(name="past their deadline", outcome=outcome, head=stream.head)
+
+
+def _told(stream: Stream, name: str, outcome: Outcome, panel: Panel | None = None) -> Taken:
+    account = None if panel is None else panel.quality
+    aside = {} if account is None else account.set_aside
+    return Taken(name=name, outcome=outcome, set_aside=aside, units=stream.units, head=stream.head)
 
 
 def _is_whole(path: Path) -> bool:
@@ -264,36 +268,24 @@ def _take(stream: Stream, path: Path, said: dict[str, Any]) -> Taken:
     try:
         version = _version(path)
         made: list[Panel] = []
-        known: set[int] = set()
 
         def panel() -> Panel:
             made.append(_panel(stream, read(path, **_reading(said)), said))
-            known.update(stream.published(made[0].steps))
             return made[0]
 
-        rows = stream.take(version, panel)
+        outcome = stream.receive_once(version, panel)
     except StoreError:
         raise
     except FileNotFoundError:
-        return Taken(name=path.name, again=True)  # another watch was faster
+        # Another watch was faster.
+        return Taken(name=path.name, outcome=Outcome(stream=stream.plan.hash, again=True))
     except (DiurnalError, OSError) as error:
         reason = str(error) if isinstance(error, DiurnalError) else f"It cannot be read ({error.strerror})."
         _aside(path, "bad").with_suffix(f"{path.suffix}.error.txt").write_text(f"{reason}\n")
         return Taken(name=path.name, error=reason)
     with suppress(FileNotFoundError):
         _aside(path, "taken")
-    account = made[0].quality if made else None
-    aside = {} if account is None else account.set_aside
-    before = sum(row.step in known for row in rows or ())
-    return Taken(
-        name=path.name,
-        rows=tuple(rows or ()),
-        before=before,
-        again=rows is None,
-        set_aside=aside,
-        units=stream.units,
-        head=stream.head,
-    )
+    return _told(stream, path.name, outcome, made[0] if made else None)
 
 
 def _version(path: Path) -> str:

@@ -27,6 +27,11 @@ class Query(ABC):
     """What a plan reports. Use one of `Sum`, `Mean`, `Weighted`, `Share`, `Histogram`."""
 
     kind: ClassVar[str]
+    """What plans and rows call it."""
+    title: ClassVar[str]
+    """What its reports are called; `{channel}`, `{unit}` and its own fields are filled in."""
+    reported: ClassVar[str]
+    """What a report is, for who has never heard of it; `{span}`, `{group}`, `{missing}` are filled in as well."""
     counting: ClassVar[bool] = False
     """Whether readings are transformed to counts first."""
 
@@ -66,6 +71,8 @@ class Sum(Query):
     """
 
     kind: ClassVar[str] = "sum"
+    title: ClassVar[str] = "{channel} of all homes together"
+    reported: ClassVar[str] = "the {channel} of all homes{group} together in {span}, in {unit}; {missing}"
 
     def denominator(self, group_size: int) -> int:
         return 1
@@ -84,6 +91,11 @@ class Mean(Query):
     """
 
     kind: ClassVar[str] = "mean"
+    title: ClassVar[str] = "{channel} of the average home"
+    reported: ClassVar[str] = (
+        "the {channel} of the average home in {span}, in {unit}: that of all homes{group} together, divided by how "
+        "many homes there are; {missing}"
+    )
 
     def denominator(self, group_size: int) -> int:
         return group_size
@@ -111,6 +123,8 @@ class Weighted(Query):
     values: Sequence[int]
     over: int = 1
     kind: ClassVar[str] = "weighted"
+    title: ClassVar[str] = "{channel} of the homes, weighted"
+    reported: ClassVar[str] = "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; {missing}"
 
     def __post_init__(self) -> None:
         instance(self.values, Iterable, "the weights", hint="One for each household.", error=QueryError)
@@ -169,6 +183,11 @@ class Share(CountingQuery):
 
     above: int
     kind: ClassVar[str] = "share"
+    title: ClassVar[str] = "share of homes with {channel} above {above} {unit}"
+    reported: ClassVar[str] = (
+        "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter, and a "
+        "home whose reading is missing counts as not above"
+    )
 
     def __post_init__(self) -> None:
         _check_levels((self.above,), "above")
@@ -203,6 +222,11 @@ class Histogram(CountingQuery):
 
     edges: Sequence[int]
     kind: ClassVar[str] = "histogram"
+    title: ClassVar[str] = "homes by their {channel}"
+    reported: ClassVar[str] = (
+        "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}; one whose "
+        "reading is missing is in none"
+    )
 
     def __post_init__(self) -> None:
         instance(self.edges, Iterable, "the edges", hint="A list of levels.", error=QueryError)
@@ -233,16 +257,19 @@ class Histogram(CountingQuery):
         return {"kind": self.kind, "edges": list(self.edges)}
 
 
+QUERIES: Mapping[str, type[Query]] = {each.kind: each for each in (Sum, Mean, Weighted, Share, Histogram)}
+"""Every query by its kind."""
+
+
 def query_from_json(data: Mapping[str, Any]) -> Query:
     """The query that `to_json` wrote."""
-    kinds: dict[str, type[Query]] = {q.kind: q for q in (Sum, Mean, Weighted, Share, Histogram)}
     instance(data, Mapping, "a query", hint="As Query.to_json writes it.", error=QueryError)
     fields = dict(data)
     kind = fields.pop("kind", None)
-    if kind not in kinds:
-        raise QueryError(f"Unknown query {kind!r}.", hint=f"Known are {', '.join(kinds)}.")
+    if kind not in QUERIES:
+        raise QueryError(f"Unknown query {kind!r}.", hint=f"Known are {', '.join(QUERIES)}.")
     try:
-        return kinds[kind](**fields)
+        return QUERIES[kind](**fields)
     except TypeError as cause:
         raise QueryError(
             f"The query {kind!r} does not take the fields {sorted(fields)}.", hint="See its documentation."

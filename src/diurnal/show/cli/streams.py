@@ -11,6 +11,7 @@ from rich.table import Table
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.far import is_far
+from diurnal.curator.outcome import Outcome
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import Taken, watch_folder, watch_table
@@ -167,13 +168,13 @@ def report(
         source, like=found.plan.grid, steps=steps, domain=found.plan.domain, unit=source_unit, spark=session
     )
     panel = _on_grid(panel, found.plan.grid)
-    published = found.published(panel.steps)
     rows: list[Report] = []
-    for batch in _batches(found, panel, close=close):
-        for row in batch:
+    new: list[Report] = []
+    for outcome in _batches(found, panel, close=close):
+        for row in outcome.rows:
             screen.line(row.to_json())
-        rows += batch
-    new = [row for row in rows if row.step not in published]
+        rows += outcome.rows
+        new += outcome.new
     screen.log("reported", plan=found.plan.hash, rows=len(rows))
     screen.say(_account(found, panel, rows, new))
     for direction in found.units:
@@ -187,11 +188,11 @@ def _units(direction: str) -> str:
     return f"readings look a thousand times {direction}. Are they in another unit?"
 
 
-def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[list[Report]]:
+def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[Outcome]:
     """Some cycles at a time, in order, each in a transaction of its own: an interrupt falls between two."""
     with Progress("reporting", panel.n_steps) as progress:
         for part in batches(panel, BATCH):
-            yield stream.report(part, close=close)
+            yield stream.receive(part, close=close)
             progress.advance(part.n_steps)
 
 

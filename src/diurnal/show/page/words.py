@@ -44,28 +44,6 @@ def cycle_word(grid: Grid) -> str:
     return words.removeprefix("1 ") if words in ("1 day", "1 week", "1 hour") else "cycle"
 
 
-TITLES = {
-    "mean": "{channel} of the average home",
-    "sum": "{channel} of all homes together",
-    "weighted": "{channel} of the homes, weighted",
-    "share": "share of homes with {channel} above {above} {unit}",
-    "histogram": "homes by their {channel}",
-}
-"""What a query is called, by its kind."""
-
-REPORTED = {
-    "mean": "the {channel} of the average home in {span}, in {unit}: that of all homes{group} together, divided by "
-    "how many homes there are; {missing}",
-    "sum": "the {channel} of all homes{group} together in {span}, in {unit}; {missing}",
-    "weighted": "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; {missing}",
-    "share": "the share of homes{group} whose {channel} in {span} is above {above} {unit}: 0.25 is a quarter, and "
-    "a home whose reading is missing counts as not above",
-    "histogram": "how many homes{group} have a {channel} in {span} that lies in each of {bins} bins, in {unit}; "
-    "one whose reading is missing is in none",
-}
-"""What a report is, for who has never heard of it, by the kind of the query."""
-
-
 def profiled(plan: Plan, smallest: int) -> str:
     """What the noisy profile is of, and what is done to it.
 
@@ -76,24 +54,24 @@ def profiled(plan: Plan, smallest: int) -> str:
     usual = f"the usual {cycle_word(plan.grid)}"
     what = usual if plan.statistic == "mean" else "what homes used least in each slot of the history"
     share = kept_share(plan, smallest)
-    drawn = (
-        ""
-        if share is None
-        else (f" and drawn to the public reference (of the smallest group {share} of each coefficient is its own)")
+    if share is None:
+        return f"{what}, as far as bounds and basis leave it,"
+    return (
+        f"{what}, as far as bounds and basis leave it and drawn to the public reference (of the smallest group "
+        f"{share} of each coefficient is its own),"
     )
-    return f"{what}, as far as bounds and basis leave it{drawn},"
 
 
 def title(plan: Plan) -> str:
     """What a stream is called: what it reports, and how often."""
-    whole = TITLES[plan.query.kind].format(**_told(plan))
+    whole = plan.query.title.format(**_told(plan))
     each = "" if plan.groups is None else ", by group"
     return f"{whole[0].upper()}{whole[1:]}{each}, every {_every(plan.grid)}"
 
 
 def reported(plan: Plan) -> str:
     """What is reported, for everybody; and as the plan has it."""
-    what = REPORTED[plan.query.kind].format(**_told(plan))
+    what = plan.query.reported.format(**_told(plan))
     each = "" if plan.groups is None else f" for each group of {plan.groups!r}"
     often = f"There is one{each} every {_every(plan.grid)}, with noise."
     return f"A report is {what}. {often} (In the plan: {plan.query.sentence()}.)"
@@ -110,7 +88,7 @@ def _told(plan: Plan) -> dict[str, str]:
         "span": in_words(1, plan.grid.minutes),
         "unit": plan.grid.unit,
         "group": "" if plan.groups is None else " of a group",
-        "above": f"{getattr(plan.query, 'above', 0):,}",
+        **{name: f"{value:,}" for name, value in plan.query.to_json().items() if isinstance(value, int)},
         "bins": f"{len(plan.query.series)}",
         "missing": f"a missing reading counts as {stand_in(plan)}",
     }

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 
 from diurnal.curator import batch, rehearsal
-from diurnal.curator.batch import Fate, Sent
+from diurnal.curator.batch import Sent
+from diurnal.curator.outcome import Outcome
 from diurnal.errors import ClockError, ReadingsError, UnitError
 from diurnal.readings.formats.base import Format
 from diurnal.readings.formats.long import Long, unit_in
@@ -109,29 +110,29 @@ async def send(
             rows = error.rows
             await service.write(lambda: batch.count_ahead(service.curator, rows, stream=stream))
             raise
-        fates, head = await service.write(lambda: _take(service, sent, panel, stream))
+        outcomes, head = await service.write(lambda: _take(service, sent, panel, stream))
     except UnitError:
         log.told("units", level=WARNING, refused=True)
         raise
     finally:
         service.batches -= 1
     await service.hub.nudge()
-    return _answer(sent, panel, fates, head)
+    return _answer(sent, panel, outcomes, head)
 
 
 async def _rehearsed(service: Service, sent: Sent, stream: str | None, make: Callable[[], Panel]) -> dict[str, Any]:
     """What would become of a batch."""
 
-    def known() -> tuple[tuple[Fate, ...] | None, str]:
+    def known() -> tuple[tuple[Outcome, ...] | None, str]:
         return rehearsal.known(service.curator, sent, stream=stream), service.curator.head
 
     found, head = await service.write(known)
     if found is not None:
         return {**_answer(sent, None, found, head), "dry_run": True}
     panel = await service.make(make)
-    fates, refusal = await service.write(lambda: rehearsal.rehearse(service.curator, sent, panel, stream=stream))
+    outcomes, refusal = await service.write(lambda: rehearsal.rehearse(service.curator, sent, panel, stream=stream))
     refused = None if refusal is None else problems.of_error(refusal).message
-    return {**_answer(sent, panel, fates, head), "dry_run": True, "refused": refused}
+    return {**_answer(sent, panel, outcomes, head), "dry_run": True, "refused": refused}
 
 
 def _panel(service: Service, body: bytes, kind: str, unit: str | None, minutes: int | None, steps: range) -> Panel:
@@ -157,24 +158,24 @@ def check_unit(found: Format, unit: str | None) -> None:
         )
 
 
-def _known(service: Service, sent: Sent, stream: str | None) -> tuple[tuple[Fate, ...] | None, str]:
+def _known(service: Service, sent: Sent, stream: str | None) -> tuple[tuple[Outcome, ...] | None, str]:
     return batch.known(service.curator, sent, stream=stream), service.curator.head
 
 
-def _take(service: Service, sent: Sent, panel: Panel, stream: str | None) -> tuple[tuple[Fate, ...], str]:
+def _take(service: Service, sent: Sent, panel: Panel, stream: str | None) -> tuple[tuple[Outcome, ...], str]:
     return batch.take(service.curator, sent, panel, stream=stream), service.curator.head
 
 
-def _answer(sent: Sent, panel: Panel | None, fates: tuple[Fate, ...], head: str) -> dict[str, Any]:
+def _answer(sent: Sent, panel: Panel | None, outcomes: tuple[Outcome, ...], head: str) -> dict[str, Any]:
     quality = None if panel is None else panel.quality
     fields = ("stream", "again", "taken", "waiting", "set_aside", "reports", "units")
     return {
         "key": sent.key or "",
-        "again": all(fate.again for fate in fates),
+        "again": all(each.again for each in outcomes),
         "rows": 0 if quality is None else quality.rows,
         "kept": 0 if quality is None else quality.kept,
         "set_aside": {} if quality is None else dict(quality.set_aside),
-        "streams": [{field: getattr(fate, field) for field in fields} for fate in fates],
+        "streams": [{field: getattr(each, field) for field in fields} for each in outcomes],
         "head": head,
         "dry_run": False,
         "refused": None,
