@@ -21,6 +21,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.outcome import Outcome
 from diurnal.curator.records import StreamRecord
 from diurnal.curator.stream import Stream, set_aside
+from diurnal.curator.stream import takes as steps_taken
 from diurnal.errors import ClockError, ReadingsError, StreamError
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
@@ -85,7 +86,8 @@ def takes(curator: Curator, *, stream: str | None = None) -> range:
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        spans = [Stream(curator._store, record.key).takes() for record in open_records(curator, stream)]
+        now = curator._store.now()
+        spans = [steps_taken(record, now) for record in open_records(curator, stream)]
     return range(min(span.start for span in spans), max(span.stop for span in spans))
 
 

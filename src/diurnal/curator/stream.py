@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -246,9 +247,7 @@ class Stream:
         steps=stream.takes())`.
         """
         with self._store.transaction():
-            record = self._record()
-            stop = min(ahead_from(record, self._store.now()), record.last)
-            return range(record.first_step, max(record.first_step + 1, int(stop)))
+            return takes(self._record(), self._store.now())
 
     def _sweep(self, folder: str) -> None:
         """Look once, after a store was opened, for what killed processes have left in the lake."""
@@ -527,6 +526,12 @@ class Stream:
         held = {step // record.plan.grid.slots for step in self._store.held_marks(record.number)}
         come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.lake is None else set()
         return held.union(self._store.noisy_cycles(record.number), come)
+
+
+def takes(record: StreamRecord, now: datetime) -> range:
+    """The steps that readings of a started plan may be of."""
+    stop = min(ahead_from(record, now), record.last)
+    return range(record.first_step, max(record.first_step + 1, int(stop)))
 
 
 def _written(record: StreamRecord, values: Mapping[int, Values]) -> list[Report]:
