@@ -14,7 +14,8 @@ Each room knows only the ones before it:
                from public knowledge (Reference, typical, public_reference; or Free): informed
                predict gives a Prediction, trade gives Trades; choose, epsilon_for, best_split; explain, numbered
     curator    start once, report each step once, for ever
-               a Curator starts a Stream, each row a Report; watch_folder, watch_table, watch_frame feed it
+               a Curator starts a Stream, each row a Report; watch_folder, watch_table, watch_frame feed it, and an
+               Outcome says what became of readings
                afterwards smooth gives what released rows say of the truth: Smoothed
     show       the page, the command line, the service; whatever can be drawn has .draw("file.svg")
     study      beside the way: the paper as it is printed, reproduced, compared with every rival; promises audited
@@ -38,6 +39,7 @@ from diurnal.check.drift import Drift, private_drift
 # The function takes the name of its room, as its users expect; import what is in the room with `from`.
 from diurnal.check.verdict import Thresholds, Verdict, check
 from diurnal.curator.curator import Curator
+from diurnal.curator.outcome import Outcome
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.curator.watch import watch_folder, watch_frame, watch_table
@@ -91,6 +93,7 @@ __all__ = [
     "Guarantee",
     "Histogram",
     "Mean",
+    "Outcome",
     "Panel",
     "Plan",
     "Prediction",
