@@ -75,6 +75,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
             **totals,
         ),
         relative_to_laplace=std / laplace if laplace else None,
+        clips=bias.known and plan.bounded and open_data is None,
         note=_bias_note(plan, bias.known, open_data),
     )
 

@@ -45,6 +45,8 @@ class Row:
     """Noise and known bias together; more where `bias` is None."""
     relative_to_laplace: float | None = None
     """std over that of Laplace noise in the same place."""
+    clips: bool = False
+    """Whether bounds clip something that no open data tells of: it is in no error."""
     note: str = ""
     """What to know when comparing."""
 
@@ -125,7 +127,7 @@ class Prediction:
         lines = [head, f"{'':18}{'report':>10}{'peak':>10}{'day':>10}{'month':>10}{'year':>11}  dropped"]
         for row in self.rows:
             errors = row.errors
-            clipped = " + clip?" if "clip" in row.note else ""
+            clipped = " + clip?" if row.clips else ""
             dropped = "unknown" if row.bias is None else f"{short(row.bias)}{clipped}"
             lines.append(
                 f"{row.name:18}{short(errors.step):>10}{short(errors.peak):>10}{short(errors.day):>10}"

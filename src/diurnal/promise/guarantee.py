@@ -43,6 +43,11 @@ ASSUMPTIONS: tuple[str, ...] = (
 LEARNED = "A history cycle that a pattern plan reported or learned from has that plan's promise only."
 """What no later plan can protect any more."""
 
+Part = Literal["promised", "rests", "not"]
+"""What a sentence of a guarantee is: a promise, something it rests on, or a limit."""
+LEADS: Mapping[Part, str] = {"promised": "", "rests": "Assumed: ", "not": "Not promised: "}
+"""How a sentence begins where it stands in a list with the others."""
+
 FREE = (
     "The reference that profiles are put around is made from the history's exact sums of variations: one low value "
     "a slot, rounded, is given away. It is the same for neighbours, and not hidden."
@@ -238,6 +243,13 @@ class Guarantee:
 
     def sentences(self) -> list[str]:
         """Plain sentences, in the order a privacy officer reads them."""
+        return [f"{LEADS[kind]}{said}" for kind, part in self.parts().items() for said in part]
+
+    def parts(self) -> dict[Part, list[str]]:
+        """The same by what they are: what is promised, what it rests on, what is not promised."""
+        return {"promised": self._promised(), "rests": list(self.assumptions), "not": list(self.limits)}
+
+    def _promised(self) -> list[str]:
         losses = [loss for loss in (self.pattern, self.cycle) if loss is not None]
         whom = "Within each group, two" if self.groups else "Two"
         said = [
@@ -251,8 +263,6 @@ class Guarantee:
         said += self._larger_sentences()
         if LEVELS[self.level].noisy_variations:
             said.append(self._history_sentence())
-        said += [f"Assumed: {assumption}" for assumption in self.assumptions]
-        said += [f"Not promised: {limit}" for limit in self.limits]
         return said
 
     def to_json(self) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     columns = ("report", "peak", "day", "month", "dropped") if wide else ("report", "day")
     title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
     made = table("", *columns, right=columns, title=title)
-    clips = any("clip" in row.note for row in prediction.mechanisms)
+    clips = any(row.clips for row in prediction.mechanisms)
     unknown = any(row.bias is None for row in prediction.mechanisms)
     for row in prediction.rows:
         mark = "> " if row.name == own.name else "  "

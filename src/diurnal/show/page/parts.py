@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from diurnal.planning.prediction import short
+from diurnal.promise.guarantee import LEADS, Part
 from diurnal.promise.levels import LEVELS
 from diurnal.show.page.bars import bars, table
 
@@ -130,17 +131,15 @@ def sentences(content: Mapping[str, Any]) -> str:
     """The guarantee whole: its sentences, numbered through, in three boxes of the same weight."""
     boxes, number = [], 1
     for kind, *said in content["sentences"]:
-        items = "".join(f"<li>{_sentence(each)}</li>" for each in said)
+        items = "".join(f"<li>{_sentence(kind, each)}</li>" for each in said)
         boxes.append(f'<div class="card {kind}"><h3>{WHOLE[kind]}</h3><ol start="{number}">{items}</ol></div>')
         number += len(said)
     return f'<div class="whole">{"".join(boxes)}</div>'
 
 
-def _sentence(said: str) -> str:
-    for lead in ("Assumed:", "Not promised:"):
-        if said.startswith(lead):
-            return f'<span class="lead">{lead}</span>{escape(said.removeprefix(lead))}'
-    return escape(said)
+def _sentence(kind: Part, said: str) -> str:
+    lead = LEADS[kind].strip()
+    return f'<span class="lead">{lead}</span> {escape(said)}' if lead else escape(said)
 
 
 def ledger(content: Mapping[str, Any]) -> str:

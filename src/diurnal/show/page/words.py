@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
 
 from diurnal.check.periods import in_words
 from diurnal.exact import text
@@ -194,10 +193,5 @@ def _odds(epsilon: float) -> str:
 
 
 def sentences(guarantee: Guarantee) -> list[list[str]]:
-    """The guarantee's sentences in its own order, cut where assumptions and limits begin."""
-    kinds = {"Assumed:": "rests", "Not promised:": "not"}
-    parts = groupby(
-        guarantee.sentences(),
-        key=lambda said: next((kind for lead, kind in kinds.items() if said.startswith(lead)), "promised"),
-    )
-    return [[kind, *said] for kind, said in parts]
+    """The guarantee's sentences in its own order, each part with its name first."""
+    return [[kind, *said] for kind, said in guarantee.parts().items()]
