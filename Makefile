@@ -25,7 +25,7 @@ demo: $(VENV)/core
 
 # Many tests wait, for a disk, a server or a browser: three workers keep two cores busy.
 test: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .
