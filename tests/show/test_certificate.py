@@ -6,6 +6,7 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.show.certificate import certificate
+from diurnal.study.town import Town
 
 SHAPE = dn.Shape(group_sizes=(40,), grid=dn.Grid(slots=4), n_cycles=12)
 FIELDS = {
@@ -74,3 +75,36 @@ def test_predicted_errors_are_no_bound():
     assert "as far as open data tells" in of("strong", open_data=panel)
     assert "bounds clip is" not in of("cycle").partition("## Predicted error")[2]
     assert np.abs(np.diff(panel.readings, axis=0)).max() > 5
+
+
+def test_what_bounds_clip_is_said_by_where_it_is_known_from():
+    """A plan from the package's table has what its homes told, with open data or without; others as open data
+    tells, or not at all; and where nothing is bounded, nothing is said.
+    """
+    grid, sizes = dn.Grid(), dn.Shape(grid=dn.Grid(), n_cycles=60, group_sizes=(60,))
+    elsewhere = Town(homes=20, days=30, seed=2).panel()
+    draft = dn.Plan(level="pattern", epsilon="1", domain=(0, 8000), history=28, grid=grid)
+    tabled = dn.choose(dn.informed(draft, sizes, level=400, free=False), sizes)
+    told = "as it was on the homes that the package's table was made from"
+    for open_data in (None, elsewhere):
+        page = certificate(tabled, sizes, open_data=open_data)
+        assert told in page
+        assert "as far as open data tells" not in page
+        assert "what bounds clip is as it was on homes of other regions" in page
+    own = draft.with_(body=dn.Body(high=2000), mechanism="laplace")
+    assert "No open data was given, so what bounds clip is not in them" in certificate(own, sizes)
+    assert "as far as open data tells" in certificate(own, sizes, open_data=elsewhere)
+    bare = certificate(draft.with_(mechanism="laplace"), sizes)
+    assert "bounds clip is" not in bare
+    assert "this plan's bounds do not fit" not in bare
+
+
+def test_a_reference_that_is_partly_the_homes_own_is_not_called_public():
+    """A plan that is drawn to a free reference says that sums of variations are in it."""
+    sizes = dn.Shape(grid=dn.Grid(), n_cycles=200, group_sizes=(60,))
+    draft = dn.Plan(level="pattern", epsilon="0.1", domain=(0, 8000), history=91, grid=dn.Grid())
+    plan = dn.choose(dn.informed(draft, sizes, level=400), sizes)
+    assert plan.free is not None
+    page = certificate(plan, sizes)
+    assert "drawn to its reference, which is made of the public one and of these homes' sums of variations" in page
+    assert "drawn to the public reference" not in page

@@ -249,7 +249,7 @@ def test_a_profile_that_is_drawn_to_the_reference_is_not_shown_as_a_measurement(
     assert share.startswith("0")
     assert f"drawn to the public reference (of the smallest group {share} of each coefficient is its own)" in text
     assert "how far reports are drawn to a public reference, the bias, is not in it" in text
-    assert words.errors(plan, (20,))["of the usual cycle, these homes' own"] == f"{share}; the rest is public"
+    assert words.errors(plan, (20,))["of the usual cycle, released with noise"] == f"{share}; the rest is public"
     assert "drawn to the public" not in text_of(public_page(*started("pattern")[:2]))
 
 

@@ -8,6 +8,7 @@ predicted from a public reference or from open data, never from the private pane
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from diurnal.errors import PlanError
 from diurnal.exact import instance, text
 from diurnal.planning.constants import BASE_LOAD
 from diurnal.planning.plan import Plan
-from diurnal.planning.prediction import SPANS, Errors, Row
+from diurnal.planning.prediction import SPANS, Clipping, Errors, Row
 from diurnal.planning.tabled import cycle_bias, free_share, pattern_bias
 from diurnal.promise.budget import zcdp_for
 from diurnal.promise.mechanisms import Mechanism, SlotMechanism
@@ -75,7 +76,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
             **totals,
         ),
         relative_to_laplace=std / laplace if laplace else None,
-        clips=bias.known and plan.bounded and open_data is None,
+        clipping=clipping(plan, open_data) if bias.known else "nothing",
         note=_bias_note(plan, bias.known, open_data),
     )
 
@@ -190,7 +191,31 @@ def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
     if not known:
         missing = "a public reference" if plan.reference is None else "open data"
         return f"what is dropped is not known without {missing}"
-    return "what bounds clip is not known without open data" if plan.bounded and open_data is None else ""
+    return CLIPPED[clipping(plan, open_data)]
+
+
+CLIPPED: Mapping[Clipping, str] = {
+    "nothing": "",
+    "open data": "",
+    "table": "what bounds clip is as it was on homes of other regions",
+    "unknown": "what bounds clip is not known without open data",
+}
+"""What is to be known of what bounds clip, beside an error."""
+
+
+def clipping(plan: Plan, open_data: Panel | None) -> Clipping:
+    """From where it is known how much of these homes bounds clip.
+
+    Args:
+        plan: With its mechanisms named.
+        open_data: Public readings, if there are any.
+    """
+    if not plan.bounded:
+        return "nothing"
+    if pattern_bias(plan) is not None or cycle_bias(plan) is not None:
+        # What was found on several regions' homes counts more than what one of them says: see `_Bias.of`.
+        return "table"
+    return "unknown" if open_data is None else "open data"
 
 
 def _noise_variance(

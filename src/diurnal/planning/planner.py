@@ -318,9 +318,13 @@ def _drawn_sentence(plan: Plan, n: int) -> str:
     share = kept_share(plan, n)
     if share is None:
         return ""
+    where, whose = "the public reference", "their own"
+    if plan.free is not None:
+        where = "its reference, which is made of the public one and of these homes' sums of variations"
+        whose = "what was released with noise"
     return (
-        f"What is released of the usual cycle is drawn to the public reference, the more so the fewer households "
-        f"there are: of a group of {n:,} households, the smallest, {share} of each coefficient is their own."
+        f"What is released of the usual cycle is drawn to {where}, the more so the fewer households there are: of "
+        f"a group of {n:,} households, the smallest, {share} of each coefficient is {whose}."
     )
 
 

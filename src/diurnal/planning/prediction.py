@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from diurnal.errors import PlanError
 from diurnal.planning.plan import Plan
@@ -29,6 +29,10 @@ class Errors:
     """The largest report of a cycle."""
 
 
+Clipping = Literal["nothing", "open data", "table", "unknown"]
+"""From where it is known how much bounds clip: there are none, open data, the package's table, or not at all."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One way to report, and what it would give."""
@@ -45,8 +49,8 @@ class Row:
     """Noise and known bias together; more where `bias` is None."""
     relative_to_laplace: float | None = None
     """std over that of Laplace noise in the same place."""
-    clips: bool = False
-    """Whether bounds clip something that no open data tells of: it is in no error."""
+    clipping: Clipping = "nothing"
+    """From where it is known what bounds clip."""
     note: str = ""
     """What to know when comparing."""
 
@@ -127,7 +131,7 @@ class Prediction:
         lines = [head, f"{'':18}{'report':>10}{'peak':>10}{'day':>10}{'month':>10}{'year':>11}  dropped"]
         for row in self.rows:
             errors = row.errors
-            clipped = " + clip?" if row.clips else ""
+            clipped = " + clip?" if row.clipping == "unknown" else ""
             dropped = "unknown" if row.bias is None else f"{short(row.bias)}{clipped}"
             lines.append(
                 f"{row.name:18}{short(errors.step):>10}{short(errors.peak):>10}{short(errors.day):>10}"

@@ -293,7 +293,7 @@ class Guarantee:
             f"A change in many reported cycles in a row costs more: epsilon is at most {', '.join(spans)} (at "
             f"delta = {delta}). Somebody who knows everything else, and accepts one false alarm in a hundred, "
             f"detects an absence of {FORTNIGHT} calendar days in up to {told} % of cases. Each end of it that "
-            "falls within a further day adds a day."
+            f"falls within a further day adds a day{', and perhaps a cycle' if self.cycle_days > 1 else ''}."
         ]
         return [*said, self._together_sentence(rows[-2], rows[-1], delta)] if self.pattern is not None else said
 

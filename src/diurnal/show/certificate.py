@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from diurnal.exact import text
+from diurnal.planning.accuracy import clipping
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import OTHERS_BOUNDS, explain, missing, predict
 from diurnal.planning.prediction import Row
@@ -47,8 +48,8 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             f"For the smallest group, of {prediction.n_households} households; errors of sums can be larger in "
             "larger groups. Root mean square, predicted and not promised: actual errors can be several times as "
-            f"large. {OTHERS_BOUNDS} {_clipped(plan, open_data)}{missing(plan)} Totals take what is known to be "
-            "dropped, and what a public reference is off, as if it always had one sign, which makes them larger. "
+            f"large. {_clipped(plan, open_data)}{missing(plan)} Totals take what is known to be dropped, and "
+            "what a public reference is off, as if it always had one sign, which makes them larger. "
             "A budget that is split is spent after so many reports: totals over more of them are what they would "
             "be. Promises are short here: 4 and what follows say this plan's in full.",
             "",
@@ -78,9 +79,13 @@ def _clipped(plan: Plan, open_data: Panel | None) -> str:
     """What predicted errors have of what bounds clip."""
     if not plan.bounded:
         return ""
-    if open_data is None:
-        return "No open data was given, so what bounds clip is not in them: actual errors can be much larger. "
-    return "What bounds clip is in them as far as open data tells: actual errors can be larger. "
+    said = {
+        "unknown": "No open data was given, so what bounds clip is not in them: actual errors can be much larger. ",
+        "open data": "What bounds clip is in them as far as open data tells: actual errors can be larger. ",
+        "table": "What bounds clip is in them as it was on the homes that the package's table was made from, not "
+        "as open data or these homes tell: actual errors can be much larger. ",
+    }
+    return f"{OTHERS_BOUNDS} {said[clipping(plan, open_data)]}"
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -25,6 +25,12 @@ from diurnal.show.proposal import Asked, Proposal, propose
 BOUNDS = "Bounds, from public knowledge"
 NOISE = "Noise"
 
+CLIPPED = {
+    "unknown": "dropped: without open data, what bounds clip is not in it, nor in the errors",
+    "table": "dropped: by a table, what bounds clip is in it as on homes of other regions",
+}
+"""What the errors of a table have of what bounds clip."""
+
 
 def plan(
     screen: Screen,
@@ -166,7 +172,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     columns = ("report", "peak", "day", "month", "dropped") if wide else ("report", "day")
     title = f"Predicted error in {unit}, level {prediction.plan.level}, {prediction.n_households} homes a group"
     made = table("", *columns, right=columns, title=title)
-    clips = any(row.clips for row in prediction.mechanisms)
+    clipping = {row.clipping for row in prediction.mechanisms}
     unknown = any(row.bias is None for row in prediction.mechanisms)
     for row in prediction.rows:
         mark = "> " if row.name == own.name else "  "
@@ -184,7 +190,7 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
         [
             *(f"split: {row.promise}" for row in prediction.split[:1]),
             *(["dropped unknown: errors are at least so large"] if unknown else []),
-            *(["dropped: without open data, what bounds clip is not in it, nor in the errors"] if clips else []),
+            *(said for source, said in CLIPPED.items() if source in clipping),
         ]
     )
     made.caption_justify = "left"

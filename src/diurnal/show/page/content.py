@@ -17,6 +17,7 @@ from diurnal.curator.records import runs
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import decimal_up, instance
+from diurnal.planning.accuracy import clipping
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict, when_out
 from diurnal.planning.prediction import SPANS, Row, short
@@ -200,7 +201,7 @@ def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:
     return {
         "households": found.n_households,
         "nothing": found.without_data.errors.step,
-        "unclipped": plan.bounded and open_data is None,
+        "clipping": clipping(plan, open_data),
         "rows": [_predicted(row, kinds.get(row.name, "other")) for row in found.rows],
         "warnings": found.warnings(found.row(own)),
     }

@@ -107,6 +107,13 @@ def profile(content: Mapping[str, Any]) -> str:
     return _filled("profile", cycle=escape(content["cycle"]), what=escape(content["profiled"]), summary=summary)
 
 
+SOURCES = {
+    "unknown": " No open data was given, so what bounds clip is not in it.",
+    "table": " What bounds clip is in it as it was on homes of other regions, not as these homes tell.",
+}
+"""What predicted errors have of what bounds clip."""
+
+
 def prediction(content: Mapping[str, Any]) -> str:
     """Predicted error by mechanism as bars on a log scale, with nothing at all beside them."""
     found, unit = content["prediction"], escape(content["unit"])
@@ -120,7 +127,7 @@ def prediction(content: Mapping[str, Any]) -> str:
         "errors",
         unit=unit,
         households=f"{found['households']:,}",
-        source=" No open data was given, so what bounds clip is not in it." if found["unclipped"] else "",
+        source=SOURCES.get(found["clipping"], ""),
         warnings=warned,
         table=table(names, lines, numbers=range(1, 6), caption="Predicted errors of a report and of totals"),
         **bars(found["rows"], found["nothing"], unit),

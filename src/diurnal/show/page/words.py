@@ -55,9 +55,12 @@ def profiled(plan: Plan, smallest: int) -> str:
     share = kept_share(plan, smallest)
     if share is None:
         return f"{what}, as far as bounds and basis leave it,"
+    where, whose = "the public reference", "its own"
+    if plan.free is not None:
+        where, whose = "its reference, public and free", "what was released with noise"
     return (
-        f"{what}, as far as bounds and basis leave it and drawn to the public reference (of the smallest group "
-        f"{share} of each coefficient is its own),"
+        f"{what}, as far as bounds and basis leave it and drawn to {where} (of the smallest group {share} of each "
+        f"coefficient is {whose}),"
     )
 
 
@@ -107,7 +110,8 @@ def errors(plan: Plan, sizes: tuple[int, ...]) -> dict[str, str]:
     # What is known to be dropped is in the number; what is not is said beside it.
     more = f"; {own.note}" if own.note else ""
     share = kept_share(plan, n)
-    drawn = {} if share is None else {"of the usual cycle, these homes' own": f"{share}; the rest is public"}
+    rest = "public" if plan.free is None else "public knowledge, and what their sums of variations give away"
+    drawn = {} if share is None else {"of the usual cycle, released with noise": f"{share}; the rest is {rest}"}
     return {
         f"predicted error of {whose}": f"{own.said()} {unit}{more}",
         "error of publishing nothing": f"{nothing.said()} {unit}",

@@ -97,7 +97,7 @@ class Predicted(BaseModel):
     std: float = Field(description="The standard deviation of a report's noise.")
     bias: float | None = Field(description="What is dropped; null where nothing public tells.")
     error: float = Field(
-        description="Noise and known bias of a report together; what bounds clip only with open data."
+        description="Noise and known bias of a report together; what bounds clip as far as the note says."
     )
     error_of_totals: dict[str, float] = Field(description="The same, of the total of a day, a month, a year.")
     error_of_peak: float = Field(description="The same, at the peak.")
