@@ -1,5 +1,6 @@
 """When steps close: by what was sent, by deadlines, and never by a clock that is wrong."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ import support
 from diurnal.curator import batch, schema
 from diurnal.curator.batch import Sent
 from diurnal.curator.closing import AHEAD, STRAY
+from diurnal.curator.open_state import OpenState
 from diurnal.errors import ClockError, StoreError, StreamError
 
 STEP = timedelta(minutes=30)
@@ -459,3 +461,108 @@ def test_damage_in_one_stream_keeps_no_other_from_its_deadline():
     with pytest.raises(StoreError, match="plan 1 holds"):
         curator.close_overdue()
     assert [len(stream.rows()) for stream in streams] == [0, 4]
+
+
+def told(panel, steps, present, **more):
+    """A panel of some steps with readings where they are present."""
+    readings = np.where(present, panel.readings[steps.start : steps.stop], 0)
+    return panel.following(readings, present=present, first_step=steps.start, **more)
+
+
+@pytest.mark.parametrize("overdue_first", [False, True])
+def test_noise_of_a_cycle_that_goes_on_stays_when_stray_readings_of_it_are_dropped(overdue_first, lasting):
+    """Part of a cycle was closed without readings, and one home was ahead: at the deadline its reading is dropped,
+    the noise of the published part is not, and the rest is reported with it.
+    """
+    panel, clock = support.town(cycles=20), Clock(10**4)
+    stream = start(lasting, panel, clock, **support.SLOTWISE)
+    n = panel.n_households
+    first, ahead = np.zeros((6, n), dtype=bool), np.zeros((1, n), dtype=bool)
+    first[0], ahead[0, 0] = True, True
+    if overdue_first:
+        stream.report(told(panel, range(23, 24), ahead))
+        clock.at(10**4 + 200)
+    stream.report(told(panel, range(16, 22), first), close=True)
+    if not overdue_first:
+        stream.report(told(panel, range(23, 24), ahead))
+        clock.at(10**4 + 200)
+        stream.close_overdue()
+    assert stream.quality()[STRAY] == 1
+    with stream._store.transaction():
+        assert stream._store.noisy_cycles(1) == [5]
+    rows = stream.rows()
+    stream.report(panel.between(22, 24))
+    assert [row.step for row in stream.rows()] == list(range(16, 24))
+    assert stream.rows()[: len(rows)] == rows
+    with stream._store.transaction():
+        assert stream._store.noisy_cycles(1) == []
+
+
+def test_dropping_stray_readings_never_gives_a_household_its_radius_twice(opens, silence):
+    """Of a block that is published readings stay, since the next block is cut by what it has left of the radius."""
+
+    def moved(reading):
+        panel = support.small_panel(np.full((80, 40), 50), slots=4)
+        clock = Clock(10**4)
+        stream = start(opens, panel, clock, **support.BLOCKS)
+        stream.report(panel.between(16, 20))
+        panel.readings[28:32, 0] = reading
+        ahead, first = np.zeros((2, 40), dtype=bool), np.zeros((10, 40), dtype=bool)
+        ahead[:, 0], first[0] = True, True
+        stream.report(told(panel, range(28, 30), ahead))
+        stream.report(told(panel, range(20, 30), first), close=True)
+        clock.at(10**4 + 200)
+        stream.close_overdue()
+        stream.report(panel.between(30, 32))
+        return np.array([float(row.numerator) for row in stream.rows(28, 32)])
+
+    apart = moved(90) - moved(50)
+    assert len(apart) == 4
+    assert np.sqrt(apart @ apart) <= 40 + 1e-9
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_batch_that_is_all_ahead_of_the_clock_changes_nothing(level, opens):
+    """Not even the calendar that it brings: nothing of it is remembered but how many readings there were."""
+    panel, clock = support.town(cycles=20), Clock(20.2)
+    stream = start(opens, panel, clock, **LEVELS[level])
+    curator = dn.Curator(stream._store)
+    batch.take(curator, Sent(sender="x", key="1", content="1"), panel.between(16, 19))
+    ahead = np.zeros((9, panel.n_households), dtype=bool)
+    ahead[-1] = True
+    before = curator.status().head
+    (outcome,) = batch.take(
+        curator, Sent(sender="x", key="2", content="2"), told(panel, range(19, 28), ahead).closing([19])
+    )
+    assert outcome.set_aside == {AHEAD: panel.n_households}
+    assert curator.status().head == before
+    with curator._store.transaction():
+        assert curator._store.calendar() == frozenset()
+
+
+def test_what_was_in_a_batch_is_forgotten_in_every_plan_when_its_cycle_is_over_in_one(opens):
+    """Whichever plan takes it first: a digest is of the whole batch, whoever's readings are in it."""
+    panel, clock = support.town(cycles=20), Clock(10**4)
+    curator = opens(budget=support.ROOMY, clock=clock)
+    for epsilon, grace in (("1", 3), ("2", 0)):
+        fields = {**support.SLOTWISE, "grace": grace, "epsilon": epsilon, "query": dn.Sum()}
+        plan = support.plan_for(panel, **fields)
+        curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
+    some = np.ones((4, panel.n_households), dtype=bool)
+    some[:, :3] = False
+    outcomes = batch.take(curator, Sent(sender="x", key="1", content="1"), told(panel, range(16, 20), some))
+    assert [outcome.reports for outcome in outcomes] == [1, 4]
+    with curator._store.transaction():
+        assert [curator._store.cycles_with_contents(number) for number in (1, 2)] == [set(), set()]
+
+
+def test_what_is_published_and_not_finished_is_never_committed(opens, monkeypatch):
+    """Though somebody catches the error inside a transaction: rows would be there without the noise they have."""
+    panel = support.town(cycles=20)
+    stream = start(opens, panel, Clock(10**4), **support.SLOTWISE)
+    monkeypatch.setattr(OpenState, "write", lambda self: 1 / 0)
+    with pytest.raises(StoreError, match="not finished"), stream._store.transaction(), suppress(ZeroDivisionError):
+        stream.report(panel.between(16, 18))
+    monkeypatch.undo()
+    assert stream.rows() == []
+    assert [row.step for row in stream.report(panel.between(16, 18))] == [16, 17]

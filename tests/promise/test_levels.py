@@ -141,3 +141,10 @@ def test_whole_laws_of_small_cases_keep_the_promise(level):
 
 def begin(curator, panel, plan):
     return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
+
+
+@pytest.mark.parametrize("name", ["", "weak", None, 3, ["strong"], {}])
+def test_a_level_that_nobody_knows_is_refused_in_a_sentence(name):
+    """Whatever kind of value it is."""
+    with pytest.raises(dn.errors.PlanError, match="Unknown level"):
+        dn.Plan(epsilon="1", domain=(0, 100), history=4, level=name)

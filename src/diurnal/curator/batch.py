@@ -14,7 +14,7 @@ it is the same or not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
@@ -71,12 +71,19 @@ def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = Non
     """
     with curator._store.transaction():
         records = concerned(curator, panel, stream)
-        return tuple(
+        outcomes = [
             _again(curator, record, sent)
             if _has_taken(curator, record, sent)
             else _taken(curator, record, sent, panel)
             for record in records
-        )
+        ]
+        if sent.key is not None:
+            # Once all have taken it: what is over in one of them is not remembered in another.
+            for record, outcome in zip(records, outcomes, strict=True):
+                if outcome.keyed:
+                    name = _name(curator, sent.sender, sent.key)
+                    Stream(curator._store, record.key).remember(name, sent.content, panel)
+        return tuple(outcomes)
 
 
 def takes(curator: Curator, *, stream: str | None = None) -> range:
@@ -172,9 +179,8 @@ def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> 
         store.count(record.number, {AHEAD: error.rows})
         return Outcome(stream=record.key, set_aside={AHEAD: error.rows})
     if sent.key is not None:
-        name = _name(curator, sent.sender, sent.key)
-        store.take(record.number, name)
-        stream.remember(name, sent.content, panel)
+        store.take(record.number, _name(curator, sent.sender, sent.key))
+        outcome = replace(outcome, keyed=True)
     # Its sender is told of these rows apart from what became of readings.
     store.count(record.number, set_aside(panel.quality, "batch"))
     return outcome

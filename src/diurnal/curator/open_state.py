@@ -47,6 +47,7 @@ class OpenState:
         self._noisy, self._contents = set(found.noisy), set(found.contents)
         self._readings: dict[int, HeldStep] = {}
         self._noise: dict[int, Noise] = {}
+        self._calendar: set[int] = set()
         self._changes = Changes(latest=found.latest)
 
     # Readings that are held.
@@ -96,11 +97,10 @@ class OpenState:
     # What else waits.
 
     def close_steps(self, steps: Iterable[int]) -> None:
-        """Put steps on the calendar."""
+        """Put steps on the calendar: in the store once something is published or written."""
         more = set(steps) - self.known.calendar
-        if more:
-            self._store.close_steps(more)
-            self.known.calendar = self._store.calendar()
+        self.known.calendar = self.known.calendar | more
+        self._calendar |= more
 
     def see(self, latest: int) -> None:
         """Remember how far the roster has come."""
@@ -112,19 +112,34 @@ class OpenState:
             self.known.arrivals[each.cycle] = self._changes.arrivals[each.cycle] = each
 
     def forget(self, cycle: int) -> None:
-        """Keep nothing of a cycle but rows: no reading, no noise, not when or in which batch readings came."""
-        self.release([step for step in self.known.cycle(cycle) if step in self.known.held])
-        if self.known.arrivals.pop(cycle, None) is not None:
-            self._changes.arrivals[cycle] = None
+        """Keep nothing of a cycle that is over but rows: no reading, no noise, not when or how readings came."""
+        self.release(self.known.cycle(cycle))
+        self._forget_arrival(cycle)
         if cycle in self._noisy:
             self._noisy.discard(cycle)
+            self._noise.pop(cycle, None)
             self._changes.noise[cycle] = None
+
+    def drop(self, cycle: int) -> None:
+        """Drop what waits of a cycle that goes on.
+
+        Its noise stays, for some of its steps may be published; and so do readings of these, for the rest of the
+        cycle is cut by them.
+        """
+        self.release(step for step in self.known.cycle(cycle) if step not in self.known.published)
+        self._forget_arrival(cycle)
+
+    def _forget_arrival(self, cycle: int) -> None:
+        if self.known.arrivals.pop(cycle, None) is not None:
+            self._changes.arrivals[cycle] = None
         if cycle in self._contents:
             self._contents.discard(cycle)
             self._changes.forgotten.add(cycle)
 
     def publish(self, values: Mapping[int, Values], used: Mapping[int, str] | None = None) -> None:
-        """Remember the values of steps for ever."""
+        """Remember the values of steps for ever. The transaction cannot end before `write`."""
+        self._write_calendar()
+        self._store.unwritten.add(self._record.number)
         self._store.publish(self._record.number, values, used)
         self.known.published.update(values)
         self.new.update(values)
@@ -143,7 +158,14 @@ class OpenState:
 
     def write(self) -> None:
         """Write what has changed, once everything is decided."""
+        self._write_calendar()
         self.forget_over()
         self._store.write_open(self._record.number, self._changes)
+        self._store.unwritten.discard(self._record.number)
         self._changes = Changes(latest=self.known.latest)
         self._stored = frozenset(self.known.held)
+
+    def _write_calendar(self) -> None:
+        if self._calendar:
+            self._store.close_steps(self._calendar)
+            self._calendar = set()

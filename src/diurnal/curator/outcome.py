@@ -17,6 +17,8 @@ class Outcome(Private):
     """The stream's name."""
     again: bool = False
     """Whether they had been taken before, by their name: then nothing has happened."""
+    keyed: bool = False
+    """Whether they are known by their key from now on."""
     new: tuple[Report, ...] = ()
     """The rows that were released with them, in order."""
     old: tuple[Report, ...] = ()

@@ -66,6 +66,8 @@ class Store(Passing):
         self._new: list[str] = []
         self._erasing: set[str] = set()
         self._fresh: set[tuple[int, int]] = set()
+        self.unwritten: set[int] = set()
+        """Plans of which something was published in this transaction, and whose open state is yet to be written."""
         self.swept: set[str] = set()
         """Folders of the lake in which nothing is left of processes that were killed."""
         self.units = Scores()
@@ -129,11 +131,14 @@ class Store(Passing):
                 finally:
                     self._connection = self._closed_steps = self._facts = None
                     self._old, self._new, self._erasing = [*self._left], [], set(self._unwiped)
-                    self._fresh = set()
+                    self._fresh, self.unwritten = set(), set()
 
     def _commit(self, transaction: Any) -> None:
         """The moment at which everything inside a transaction has happened."""
         try:
+            if self.unwritten:
+                # Somebody has caught an error in between: rows would be there without the noise they have.
+                raise StoreError("What was begun was not finished.", hint="Nothing has happened. Ask again.")
             self._write_anew()
             transaction.commit()
         except BaseException as cause:

@@ -200,9 +200,7 @@ class Stream:
                 steps |= taker.close_overdue()
             state.write()
             store.count(record.number, taker.counts)
-            if state.known.calendar != calendar:
-                # Steps that go onto the calendar may be the last ones of other plans' cycles.
-                forget_over(store, [each for each in store.records() if each.number != record.number])
+            self._forget_others(record, changed=state.known.calendar != calendar)
             return Outcome(
                 stream=record.key,
                 new=tuple(_written(record, state.new)),
@@ -234,11 +232,17 @@ class Stream:
             record = store.record(self._key)
             guard.check_owed(store)
             state = OpenState(record, store)
-            taker = self._taker(record, state)
+            taker, calendar = self._taker(record, state), state.known.calendar
             taker.close_overdue()
             state.write()
             store.count(record.number, taker.counts)
+            self._forget_others(record, changed=state.known.calendar != calendar)
             return _written(record, state.new)
+
+    def _forget_others(self, record: StreamRecord, *, changed: bool) -> None:
+        """See to other plans' cycles, of which steps that go onto the calendar may be the last ones."""
+        if changed:
+            forget_over(self._store, [each for each in self._store.records() if each.number != record.number])
 
     def takes(self) -> range:
         """The steps that readings may be of now: from its first one to the one that is going on, by the clock.

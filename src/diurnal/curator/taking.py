@@ -191,9 +191,10 @@ class Taker:
         return self._publisher.publish_held(due) if due else set()
 
     def _drop_stray(self, cycle: int) -> None:
-        held = self._state.held(self._known.cycle(cycle))
+        waiting = (step for step in self._known.cycle(cycle) if step not in self._known.published)
+        held = self._state.held(waiting)
         self.counts[STRAY] += sum(int(np.count_nonzero(each.present)) for each in held.values())
-        self._state.forget(cycle)
+        self._state.drop(cycle)
 
     def take_far(self, panel: Panel, *, close: bool, again: bool) -> set[int]:
         """Publish the steps that close, of homes in the lake.
@@ -216,7 +217,7 @@ class Taker:
         closed = self._closed_far(there, found, given.steps if close else None)
         for cycle in known.overdue().stray:
             self.counts[STRAY] += sum(there.get(step, 0) for step in known.cycle(cycle))
-            self._state.forget(cycle)
+            self._state.drop(cycle)
             there = {step: n for step, n in there.items() if step not in known.cycle(cycle)}
         if not again and not closed.issuperset(there):
             raise ReadingsError(

@@ -48,7 +48,7 @@ def check_kinds(plan: Plan) -> None:
 def check_choices(plan: Plan) -> None:
     """Refuse a name that is not known."""
     choices: dict[str, Iterable[str]] = {
-        "level": LEVELS,
+        "level": tuple(LEVELS),
         "mechanism": get_args(MechanismName),
         "cycle_mechanism": get_args(CycleMechanismName),
         "statistic": ("mean", "base-load"),
