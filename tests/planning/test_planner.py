@@ -229,7 +229,7 @@ def test_the_largest_group_of_sums_has_its_error_said():
     fields = {"mechanism": "basis", "reference": REFERENCE, "groups": "suburb"}
     said = dn.explain(plan(query=dn.Sum(), **fields), shape)
     row = dn.predict(plan(query=dn.Sum(), **fields), dn.Shape(group_sizes=(225,))).row("basis")
-    assert f"For a group of 225 households, the largest, it is {row.said()} Wh." in said
+    assert f"For a group of 225 households, the largest, the predicted error is {row.said()} Wh." in said
     assert any(
         each.startswith("A report's predicted error, for a group of 75 households, the smallest,") for each in said
     )

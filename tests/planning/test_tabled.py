@@ -285,3 +285,12 @@ def test_a_plan_that_says_almost_nothing_is_as_good_as_what_is_public():
     plain = dn.choose(informed(draft(), 226), shape(226))
     assert kept_share(plain, 226) is None
     assert "drawn to" not in " ".join(dn.explain(plain, shape(226)))
+
+
+def test_a_table_says_that_it_knows_no_small_groups():
+    """Below the smallest population that it was found on, an error is said to be more; from there on it is not."""
+    for level in ("pattern", "strong"):
+        few, enough = (dn.choose(informed(draft(level, history=28), n), shape(n)) for n in (12, 60))
+        assert "expect about twice as much of a handful" in mechanism_row(few, 12, None, None).note
+        assert "expect about twice" in " ".join(dn.explain(few, shape(12)))
+        assert "expect about twice" not in " ".join(dn.explain(enough, shape(60)))

@@ -1,3 +1,4 @@
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 import support
 from diurnal import Basis, Body, Ellipsoid, Grid, Share
 from diurnal.promise import levels
+from diurnal.promise.budget import epsilon_of
 from diurnal.study.town import Town
 
 
@@ -202,3 +204,22 @@ def test_few_homes_could_have_another_homes_usual_day():
     lowest = (readings - usual).min(axis=0)
     possible = [(usual + lowest[:, [home]] >= 0).all(axis=0).sum() - 1 for home in range(panel.n_households)]
     assert 0.02 < np.mean(possible) / (panel.n_households - 1) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cycle"), [("gaussian", "cube"), ("cube", "gaussian"), ("gaussian", "gaussian")]
+)
+def test_the_zcdp_that_is_said_belongs_to_the_epsilon_beside_it(pattern, cycle):
+    """Where a Gaussian layer and a pure one add up, half the square of each pure loss is in the zCDP."""
+    fields = {"level": "strong", "mechanism": pattern, "cycle_mechanism": cycle, "delta": "1e-6"}
+    promise = guarantee(**fields, variation_bound=20)
+    bound = promise.history
+    for loss in (bound.base, bound.worst()):
+        said = promise._promise(loss)
+        if not loss.zcdp:
+            assert "zCDP" not in said
+            continue
+        rho = Fraction(re.search(r"zCDP ([0-9.]+)", said)[1])
+        assert loss.at(promise.delta) <= epsilon_of(rho, promise.delta)
+        assert float(rho) == pytest.approx(float(loss.zcdp + loss.squares / 2), rel=1e-3, abs=1e-6)
+    assert bound.worst().squares > 0 or cycle == "gaussian"

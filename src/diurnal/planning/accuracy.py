@@ -77,7 +77,7 @@ def mechanism_row(plan: Plan, n: int, open_data: Panel | None, laplace: float | 
         ),
         relative_to_laplace=std / laplace if laplace else None,
         clipping=clipping(plan, open_data) if bias.known else "nothing",
-        note=_bias_note(plan, bias.known, open_data),
+        note=_bias_note(plan, n, bias.known, open_data),
     )
 
 
@@ -187,11 +187,21 @@ def _peak(plan: Plan, deviations: Floats, share: float, *, apart: bool) -> float
 _erf = np.vectorize(math.erf, otypes=[float])
 
 
-def _bias_note(plan: Plan, known: bool, open_data: Panel | None) -> str:
+def _bias_note(plan: Plan, n: int, known: bool, open_data: Panel | None) -> str:
     if not known:
         missing = "a public reference" if plan.reference is None else "open data"
         return f"what is dropped is not known without {missing}"
-    return CLIPPED[clipping(plan, open_data)]
+    source = clipping(plan, open_data)
+    return CLIPPED[source] + (SMALL if source == "table" and n < FEWEST else "")
+
+
+FEWEST = 46
+"""The smallest population that the table of constants was found on."""
+SMALL = (
+    f", {FEWEST} and more together; fewer differ from all others by their own ways, and err more: expect about "
+    "twice as much of a handful"
+)
+"""What a table does not know of a small group."""
 
 
 CLIPPED: Mapping[Clipping, str] = {

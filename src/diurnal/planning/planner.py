@@ -333,7 +333,7 @@ def _largest_sentence(plan: Plan, row: Row, n: int, open_data: Panel | None, uni
     largest = mechanism_row(plan, n, open_data, None)
     if largest.errors.step <= row.errors.step:
         return ""
-    return f"For a group of {n:,} households, the largest, it is {largest.said()} {unit}."
+    return f"For a group of {n:,} households, the largest, the predicted error is {largest.said()} {unit}."
 
 
 def missing(plan: Plan) -> str:

@@ -327,7 +327,8 @@ class Guarantee:
 
 
 def _zcdp(loss: Loss | None) -> str | None:
-    return decimal_up(loss.zcdp) if loss is not None and loss.zcdp else None
+    """The zCDP of a loss that is not pure, with what its pure parts are of it: half the square of each."""
+    return decimal_up(loss.zcdp + loss.squares / 2) if loss is not None and loss.zcdp else None
 
 
 def up(value: Fraction) -> str:
