@@ -294,3 +294,14 @@ def test_a_table_says_that_it_knows_no_small_groups():
         assert "expect about twice as much of a handful" in mechanism_row(few, 12, None, None).note
         assert "expect about twice" in " ".join(dn.explain(few, shape(12)))
         assert "expect about twice" not in " ".join(dn.explain(enough, shape(60)))
+
+
+@pytest.mark.parametrize("slots", [1, 4, 8, 48])
+def test_a_day_of_few_slots_gets_no_more_coefficients_than_it_has(slots):
+    """However many homes there are, what the table chooses can be made on the plan's grid."""
+    grid = dn.Grid(slots=slots, minutes=1440 // slots)
+    for n in (20, 60, 1000, 100_000):
+        for level in ("pattern", "strong"):
+            plan = dn.choose(informed(draft(level, grid=grid), n), shape(n, grid=grid))
+            assert plan.mechanism != "basis" or plan.basis.size <= slots
+            assert plan.guarantee().pattern is not None

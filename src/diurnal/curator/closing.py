@@ -17,15 +17,16 @@ of a time that has not come yet is set aside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from diurnal.curator.records import StreamRecord
+from diurnal.curator.records import HeldStep, StreamRecord
+from diurnal.private import Private
 from diurnal.readings.clock import changed_steps
 
 TOLERANCE = timedelta(minutes=5)
@@ -158,6 +159,43 @@ class Mark(NamedTuple):
     """Whether it takes no more."""
     reached: bool
     """Whether enough readings are there for it to close by what is sent."""
+
+
+Noise = Mapping[str, Sequence[int]]
+"""The noise of a cycle, by group."""
+
+
+class Opened(NamedTuple):
+    """What a store knows of a stream that is open."""
+
+    latest: int
+    """The latest step that the roster has reached; -1 before there was one."""
+    arrivals: dict[int, Arrival]
+    """When readings of a cycle began to come, by cycle."""
+    held: dict[int, Mark]
+    """How steps are held."""
+    noisy: frozenset[int]
+    """Cycles whose noise is kept."""
+    contents: frozenset[int]
+    """Cycles of which it is known in which batch their readings came."""
+    published: set[int]
+    """Which steps have rows, of all these cycles and of those that were asked for."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Changes(Private):
+    """What becomes of a stream's open state."""
+
+    latest: int
+    """The latest step that the roster has reached."""
+    arrivals: dict[int, Arrival | None] = field(default_factory=dict)
+    """Arrivals by cycle; None where they are forgotten."""
+    held: dict[int, HeldStep | None] = field(default_factory=dict)
+    """What is held of a step from now on; None where it is erased."""
+    noise: dict[int, Noise | None] = field(default_factory=dict)
+    """Noise that was drawn, by cycle; None where the cycle is over and it is erased, or was never written."""
+    forgotten: set[int] = field(default_factory=set)
+    """Cycles of which it is no longer known in which batch their readings came."""
 
 
 @dataclass(kw_only=True)

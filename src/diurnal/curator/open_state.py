@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from diurnal.curator.closing import Arrival, Known, Mark
-from diurnal.curator.passing import Changes, Noise
+from diurnal.curator.closing import Arrival, Changes, Known, Mark, Noise
 from diurnal.curator.records import HeldStep, StreamRecord, Values
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,7 +20,6 @@ from diurnal.curator import facts, ledger, queries, schema
 from diurnal.curator.closing import Arrival, Mark
 from diurnal.curator.records import REMEDY, UNREADABLE, HeldStep, readable
 from diurnal.errors import StoreError
-from diurnal.private import Private
 
 OTHERS = "batches sent again with other readings (of open cycles)"
 """How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
@@ -29,43 +27,6 @@ OTHERS = "batches sent again with other readings (of open cycles)"
 
 STREAMED = {"yield_per": 100}
 """Rows come some at a time: those of a million homes are large."""
-
-
-Noise = Mapping[str, Sequence[int]]
-"""The noise of a cycle, by group."""
-
-
-class Opened(NamedTuple):
-    """What a store knows of a stream that is open."""
-
-    latest: int
-    """The latest step that the roster has reached; -1 before there was one."""
-    arrivals: dict[int, Arrival]
-    """When readings of a cycle began to come, by cycle."""
-    held: dict[int, Mark]
-    """How steps are held."""
-    noisy: frozenset[int]
-    """Cycles whose noise is kept."""
-    contents: frozenset[int]
-    """Cycles of which it is known in which batch their readings came."""
-    published: set[int]
-    """Which steps have rows, of all these cycles and of those that were asked for."""
-
-
-@dataclass(kw_only=True, repr=False)
-class Changes(Private):
-    """What becomes of a stream's open state."""
-
-    latest: int
-    """The latest step that the roster has reached."""
-    arrivals: dict[int, Arrival | None] = field(default_factory=dict)
-    """Arrivals by cycle; None where they are forgotten."""
-    held: dict[int, HeldStep | None] = field(default_factory=dict)
-    """What is held of a step from now on; None where it is erased."""
-    noise: dict[int, Noise | None] = field(default_factory=dict)
-    """Noise that was drawn, by cycle; None where the cycle is over and it is erased, or was never written."""
-    forgotten: set[int] = field(default_factory=set)
-    """Cycles of which it is no longer known in which batch their readings came."""
 
 
 class Passing:

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from diurnal.curator import closing, far, usage
+from diurnal.curator.closing import Noise
 from diurnal.curator.intake import as_panel, without_moved
 from diurnal.curator.layers import Layers, in_parts, noised, released
 from diurnal.curator.open_state import OpenState
-from diurnal.curator.passing import Noise
 from diurnal.curator.records import Group, HeldStep, StreamRecord, Values, runs
 from diurnal.curator.report import Report
 from diurnal.errors import StoreError

@@ -24,9 +24,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from diurnal.curator import ledger, queries, schema
+from diurnal.curator.closing import Changes, Opened
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
-from diurnal.curator.passing import Changes, Opened, Passing
+from diurnal.curator.passing import Passing
 from diurnal.curator.records import StreamRecord, Values, by_step, readable, runs
 from diurnal.curator.shelf import MemoryShelf, Shelf
 from diurnal.curator.units import Scores

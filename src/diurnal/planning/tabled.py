@@ -32,8 +32,9 @@ WEEKS_FILL = Fraction(1, 2)
 
 
 def is_tabled(plan: Plan) -> bool:
-    """Whether the table is about such readings."""
-    return plan.channel == "consumption" and public_shape(plan.grid) is not None
+    """Whether the table is about such readings, and a day has room for its smallest row."""
+    shown = plan.channel == "consumption" and public_shape(plan.grid) is not None
+    return shown and _room(plan) >= min(row.size for row in constants.PATTERN)
 
 
 def pattern_fields(plan: Plan, n: float, *, free: bool, uneven: bool) -> dict[str, Any]:
@@ -48,8 +49,8 @@ def pattern_fields(plan: Plan, n: float, *, free: bool, uneven: bool) -> dict[st
     assert plan.reference is not None
     size = n * float(plan.eps_z)
     if plan.statistic == "base-load":
-        return _base_load(plan, _best(constants.BASE_LOAD, size))
-    row = _best(constants.PATTERN, size)
+        return _base_load(plan, _best(plan, constants.BASE_LOAD, size))
+    row = _best(plan, constants.PATTERN, size)
     fields: dict[str, Any] = {
         "body": _body(plan, row.radius, row.scale, plan.reference.profile),
         "basis": _basis(plan.basis, Basis(), row.size, days=_days(plan)),
@@ -70,14 +71,18 @@ def cycle_fields(plan: Plan, n: float) -> dict[str, Any]:
     """What a cycle's variations are put into, and what is released of it; for a week at its end only."""
     size, unsaid = n * float(plan.eps_w), CYCLE_BASIS
     if _days(plan) > 1:
-        return _week_fields(plan, _best(constants.DAY, size)) if plan.cycle_mechanism in ("auto", "basis") else {}
+        return (
+            _week_fields(plan, _best(plan, constants.DAY, size))
+            if plan.cycle_mechanism in ("auto", "basis")
+            else {}
+        )
     if plan.cycle_mechanism == "blocks":
         blocks = nearest(constants.BLOCKS, size)
         ball = Ellipsoid(radius=_radius(plan, blocks.radius))
         return {"variation_bound": ball, "cycle_basis": _basis(plan.cycle_basis, unsaid, blocks.blocks)}
     if plan.cycle_mechanism in SLOTS:
         return {"variation_bound": max(1, round(nearest(constants.CLIP, size).clip * _level(plan)))}
-    row = _best(constants.DAY, size)
+    row = _best(plan, constants.DAY, size)
     bound = Ellipsoid(radius=_radius(plan, row.radius), weighting="harmonic")
     return {"variation_bound": bound, "cycle_basis": _basis(plan.cycle_basis, unsaid, row.size)}
 
@@ -119,9 +124,13 @@ def cycle_bias(plan: Plan) -> float | None:
     return None
 
 
-def _best(rows: Sequence[R], n_epsilon: float) -> R:
-    """The row with the least error at so many households times epsilon: what it drops, and its noise there."""
-    return min(rows, key=lambda row: math.hypot(_bias(row), _noise(row, n_epsilon)))
+def _best(plan: Plan, rows: Sequence[R], n_epsilon: float) -> R:
+    """The row with the least error at so many households times epsilon: what it drops, and its noise there.
+
+    A day of few slots has no room for many coefficients.
+    """
+    fitting = [row for row in rows if row.size <= _room(plan)]
+    return min(fitting, key=lambda row: math.hypot(_bias(row), _noise(row, n_epsilon)))
 
 
 def _bias(row: Pattern | BaseLoad | Day) -> float:
@@ -169,6 +178,11 @@ def _radius(plan: Plan, times: float) -> int:
 def _level(plan: Plan) -> float:
     assert plan.reference is not None
     return float(plan.reference.level)
+
+
+def _room(plan: Plan) -> int:
+    """How many coefficients a day can have."""
+    return plan.grid.slots // max(1, _days(plan))
 
 
 def _days(plan: Plan) -> int:

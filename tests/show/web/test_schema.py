@@ -178,8 +178,8 @@ def test_what_is_answered_is_as_it_is_described(asked, city, told):
     for method, path, _ in _routes(told):
         if method == "get" and path not in TEXT:
             look(method, path, params={"window": 2} if path.endswith("drift") else {})
-    question = {"epsilon": "0.5", "history": 6, "mean_reading": "400000", "minimum_group": 2}
-    plan = look("post", "/v1/custodian/plan", json={**question, "cycle_epsilon": "0.5"})["document"]
+    question = {"epsilon": "2", "history": 6, "mean_reading": "400000", "minimum_group": 2}
+    plan = look("post", "/v1/custodian/plan", json={**question, "cycle_epsilon": "2"})["document"]
     assert look("post", "/v1/custodian/plan", json={**question, "level": "pattern"})["unspent"]
     for what in ("close", "stop"):
         path = "/v1/custodian/streams/{stream}/" + what
