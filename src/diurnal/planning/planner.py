@@ -270,7 +270,10 @@ def _candidates(plan: Plan, open_data: Panel | None) -> Iterator[tuple[str, ...]
         yield from ((name,) for name in slot_names)
         return
     tried = plan.protection.noisy_variations and cycle_bias(plan.with_(cycle_mechanism="basis")) is not None
-    known = [plan.reference is not None or open_data is not None, open_data is not None or tried]
+    known = [
+        (plan.reference is not None or open_data is not None) and plan.basis.fits(plan.grid.slots),
+        (open_data is not None or tried) and plan.cycle_basis.fits(plan.grid.slots),
+    ]
     layers = [
         # Blocks come at another time of the day than the others: they are for who asks for them.
         [*slot_names, *["basis"] * (asked == "basis" or bias_known), *["blocks"] * (asked == "blocks")]

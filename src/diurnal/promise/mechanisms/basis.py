@@ -64,9 +64,13 @@ class Basis:
                 hint="Take fewer coefficients, or noise='laplace' or 'gaussian'.",
             )
 
+    def fits(self, slots: int) -> bool:
+        """Whether a cycle of so many slots has room for its vectors."""
+        return slots % self.days == 0 and self.size <= slots // self.days
+
     def rows(self, slots: int) -> Floats:
         """The orthonormal vectors, a row each."""
-        if slots % self.days or self.size > slots // self.days:
+        if not self.fits(slots):
             raise PlanError(
                 f"Expected size={self.size} <= {slots}/{self.days}, the slots that the vectors repeat in.",
                 hint="Take fewer coefficients, and days that divide the slots of a cycle.",
