@@ -1,4 +1,4 @@
-"""How good reports are: plans as `informed` makes them, on real homes, drawn through the shipped mechanisms.
+"""How good reports are: plans with public bounds, on real homes, drawn through the shipped mechanisms.
 
     DIURNAL_DATA=... python -m benchmarks.accuracy
 
@@ -104,8 +104,8 @@ def draft(homes: Homes, **more: Any) -> dn.Plan:
 
 
 def made(homes: Homes, *, free: bool = True, **more: Any) -> dn.Plan:
-    """A plan as `informed` makes it from the public level alone."""
-    return dn.informed(draft(homes, **more), homes.history, level=homes.level, free=free)
+    """A plan as `with_public_bounds` makes it from the public level alone."""
+    return dn.with_public_bounds(draft(homes, **more), homes.history, mean_reading=homes.level, free=free)
 
 
 def pattern(plan: dn.Plan, homes: Homes, draws: int = DRAWS) -> Found:
@@ -273,10 +273,11 @@ def main() -> None:
 
 HEAD = f"""# Accuracy: the figures
 
-Written by `python -m benchmarks.accuracy`. Plans are as `dn.informed(plan, panel, level=...)` makes them from the
-public mean of a reading (the year before's) and the package's table of constants, epsilon 1 (a strong plan: 1 for
-a shift of the pattern and 1 for any one reported day), {DRAWS} starts each through the shipped curator and its
-integer mechanisms. Nothing was tuned on Australian readings. What it means is in [accuracy](accuracy.md)."""
+Written by `python -m benchmarks.accuracy`. Plans are as `with_public_bounds(plan, panel, mean_reading=...)` makes
+them from the public mean of a reading (the year before's) and the package's table of constants, epsilon 1 (a strong
+plan: 1 for a shift of the pattern and 1 for any one reported day), {DRAWS} starts each through the shipped curator
+and its integer mechanisms. Nothing was tuned on Australian readings. What it means is in
+[accuracy](accuracy.md)."""
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ import diurnal as dn
 from benchmarks import accuracy
 from diurnal.study.audit.attacks import Attack, Population, attacks
 from diurnal.study.audit.audit import Audit, Effort, audit, number
-from diurnal.study.audit.corollary import waiting
-from diurnal.study.audit.measured import WHAT
+from diurnal.study.audit.measured import WHAT, waiting
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
@@ -68,9 +67,9 @@ def _plan(**more: Any) -> dn.Plan:
 
 
 def _informed(level: str, **more: Any) -> dn.Plan:
-    """A plan as `informed` makes it from a public level."""
+    """A plan as `with_public_bounds` makes it from a public level."""
     shape = dn.Shape(group_sizes=(226,), grid=DAY)
-    return dn.informed(_plan(level=level, history=91, **more), shape, level=LEVEL)
+    return dn.with_public_bounds(_plan(level=level, history=91, **more), shape, mean_reading=LEVEL)
 
 
 def rows(name: str, found: Audit, seconds: float) -> Iterator[str]:

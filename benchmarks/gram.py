@@ -21,8 +21,8 @@ import numpy as np
 
 import diurnal as dn
 from benchmarks.timing import PEAK, Result
-from diurnal.check.correlation import gram
-from diurnal.check.cycles import count
+from diurnal.periodicity.correlation import gram
+from diurnal.periodicity.cycles import count
 from diurnal.readings.data import Arrays
 
 DAYS, SLOTS = 365, 48
@@ -33,8 +33,8 @@ WIDTH = 100
 JOB = """
 import json, time
 import diurnal as dn
-from diurnal.check.correlation import correlations, gram
-from diurnal.check.cycles import count
+from diurnal.periodicity.correlation import correlations, gram
+from diurnal.periodicity.cycles import count
 panel = dn.open_panel("{path}")
 cycles = count(panel)
 began = time.perf_counter()

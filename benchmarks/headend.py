@@ -26,6 +26,7 @@ from benchmarks.fleet.faults import ALONE, FAULTS
 from benchmarks.fleet.oracle import AGAIN, PUBLISHED
 from benchmarks.fleet.simulation import Figures, simulate
 from benchmarks.fleet.town import Town
+from diurnal.readings.reasons import words_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "headend.md"
 
@@ -189,7 +190,7 @@ def _row(figures: Figures) -> str:
 def _counted(figures: Figures) -> str:
     """Counters in words, the largest first."""
     found = [(what, number) for what, number in figures.counted.most_common() if what not in STEPS_COUNTED]
-    return "; ".join(f"{number:,} {what}" for what, number in found) or "-"
+    return "; ".join(f"{number:,} {words_of(what)}" for what, number in found) or "-"
 
 
 def _year_rows(found: Sequence[tuple[Figures, float]]) -> str:
@@ -202,7 +203,7 @@ def _year_rows(found: Sequence[tuple[Figures, float]]) -> str:
             "rows out": f"{figures.rows:,}",
             **{f"latest, {name} (h)": f"{hours:.1f}" for name, hours in figures.latest.items()},
             **{
-                f"set aside: {what}": f"{number:,}"
+                f"set aside: {words_of(what)}": f"{number:,}"
                 for what, number in figures.counted.most_common()
                 if what not in STEPS_COUNTED
             },
@@ -247,7 +248,7 @@ def _sentence(text: str | None) -> str:
 def everything(*, workers: int | None = None) -> None:
     """Run it all, and write the page."""
     large = list(years(homes=1000, days=365, rate=0.2))
-    small = list(singles(homes=100, days=30, graces=GRACES))
+    small = list(singles(homes=60, days=30, graces=GRACES))
     found = run([*large, *small], workers=workers or os.cpu_count() or 1)
     write(found[: len(large)], found[len(large) :], [*large, *small])
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.figure import Figure
 
-from diurnal.check.cycles import count
-from diurnal.check.evidence import evidence
-from diurnal.check.nonlinear import nonlinear
+from diurnal.periodicity.cycles import count
+from diurnal.periodicity.evidence import evidence
+from diurnal.periodicity.nonlinear import nonlinear
 from diurnal.readings.progress import Progress
 from diurnal.study.planted import Kind, Noise, planted
 

@@ -28,8 +28,8 @@ JOB = """
 import json, pathlib, time
 import numpy as np
 import diurnal as dn
-from diurnal.check.correlation import gram
-from diurnal.check.cycles import count
+from diurnal.periodicity.correlation import gram
+from diurnal.periodicity.cycles import count
 from diurnal.readings import engines, kernels
 from diurnal.readings.engines.spark.folding import READINGS
 from diurnal.readings.engines.spark.session import batches_of, make_session, mapped

@@ -170,7 +170,7 @@ def _plan(town: Town, panel: dn.Panel) -> dn.Plan:
         minimum_group=2,
         **layers,
     )
-    return plan if town.mechanism == "cube" else dn.informed(plan, panel, level=LEVEL)
+    return plan if town.mechanism == "cube" else dn.with_public_bounds(plan, panel, mean_reading=LEVEL)
 
 
 def report(town: Town) -> None:

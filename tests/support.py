@@ -1,6 +1,7 @@
 """What several tests need: small panels, neighbours, exact laws of whole transcripts."""
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -9,7 +10,16 @@ from diurnal import Basis, Budget, Curator, Ellipsoid, Grid, Panel, Plan
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
 from diurnal.readings.stage import Stage
-from diurnal.study.audit import laws
+from diurnal.study.audit import exact
+
+
+@contextmanager
+def refuses(kind, code):
+    """Expect an error of a kind by its code: what it says may be put otherwise one day."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert caught.value.code == code
+
 
 ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
 """A budget that never refuses, for tests of something else."""
@@ -101,11 +111,11 @@ def laws_of(pattern, cycle, moves, reach):
     slots = moves.shape[1]
     hidden = grid_points(slots, 60 if slots == 1 else 24)
     seen = grid_points(slots, reach)
-    weights = np.exp(laws.log_mass(pattern, hidden))
+    weights = np.exp(exact.log_mass(pattern, hidden))
 
     def factors(shift):
         differences = (seen[:, None, :] - shift - hidden[None, :, :]).reshape(-1, slots)
-        return np.exp(laws.log_mass(cycle, differences)).reshape(len(seen), len(hidden))
+        return np.exp(exact.log_mass(cycle, differences)).reshape(len(seen), len(hidden))
 
     letters = "abcd"[: len(moves)]
     rule = ",".join(f"{letter}z" for letter in letters) + f",z->{letters}"

@@ -15,6 +15,7 @@ from diurnal.show.export import export
 from diurnal.show.files import check_target, write_whole
 from diurnal.show.web import tokens
 from diurnal.study.town import Town
+from support import refuses
 
 
 def a_link(path):
@@ -101,7 +102,7 @@ def test_a_device_stays_a_device(town, running, tmp_path):
         os.chmod(path, 0o666)
         with pytest.raises((InputError, StoreError)):
             work(path)
-        with pytest.raises(StoreError, match="no regular file"):
+        with refuses(StoreError, "store-not-a-file"):
             dn.Curator.open(path)
         assert os.lstat(path).st_mode == 0o666 | stat.S_IFCHR, name
 
@@ -112,7 +113,7 @@ def test_a_link_to_nowhere_is_refused_too(tmp_path):
     path.symlink_to(tmp_path / "nothing")
     with pytest.raises(InputError, match=r"plan\.json is a symbolic link"):
         check_target(path)
-    with pytest.raises(InputError, match="a symbolic link"):
+    with refuses(InputError, "output-special-file"):
         dn.Curator.open(tmp_path / "city.db").backup(path)
     assert path.is_symlink()
 
@@ -123,7 +124,7 @@ def test_a_file_of_a_folder_layout_is_no_link_either(town, tmp_path):
     names = sorted(path.name for path in (tmp_path / "homes").iterdir())
     (tmp_path / "homes" / names[-1]).unlink()
     a_link(tmp_path / "homes" / names[-1])
-    with pytest.raises(InputError, match="a symbolic link"):
+    with refuses(InputError, "output-special-file"):
         write(town, tmp_path / "homes", format="umass")
     assert (tmp_path / "homes" / names[-1]).is_symlink()
 

@@ -10,6 +10,7 @@ import support
 from diurnal.errors import PrivateError
 from diurnal.private import PrivateDict, public
 from diurnal.study.planted import planted
+from support import refuses
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ def test_nothing_private_passes_however_deep(secrets):
     """A private result, bare, in a list, a mapping, a key of one or a dataclass, never passes the gate."""
     for secret in secrets.values():
         for answer in (secret, [1, secret], {"a": {"b": (secret,)}}, Answer((), secret), Answer((secret,), 1)):
-            with pytest.raises(PrivateError, match="private data"):
+            with refuses(PrivateError, "private-computed"):
                 public(answer)
     for answer in ({secrets["cycles"]: 1}, frozenset([secrets["cycles"]])):
-        with pytest.raises(PrivateError, match="private data"):
+        with refuses(PrivateError, "private-computed"):
             public(answer)
 
 
@@ -85,7 +86,7 @@ def _below(kind):
 @pytest.mark.parametrize("value", [np.zeros(3), np.float64(1).reshape(1), object(), b"bytes", iter([1])])
 def test_what_nobody_called_public_does_not_pass(value):
     """Arrays and objects that the gate does not know are refused, not guessed at."""
-    with pytest.raises(PrivateError, match="Nobody has said"):
+    with refuses(PrivateError, "private-unknown"):
         public({"value": value})
 
 

@@ -42,11 +42,11 @@ SECONDS = 1800
 ROOM = 5_000_000
 """How many cells of homes and steps a batch may span, however few of them it fills."""
 
-BEFORE, AHEAD, FAR = "before the stream begins", "ahead of the clock", "dated far from the other rows"
-NEVER, OFF_GRID, CALENDAR = "at an hour that never was", "off the grid", "on the calendar"
-SAME, OTHER_METER, OUTSIDE = "duplicate, same value", "another meter of the household missing", "outside the domain"
-STRANGER, LATE, HELD = "of households not on the roster", "late, and not taken", "held before"
-PUBLISHED, STRAY, AGAIN = "steps published before", "ahead of the other homes, and dropped", "batches sent again"
+BEFORE, AHEAD, FAR = "before_stream", "ahead_of_clock", "far_from_others"
+NEVER, OFF_GRID, CALENDAR = "skipped_hour", "off_grid", "on_calendar"
+SAME, OTHER_METER, OUTSIDE = "duplicate_same", "other_meter_missing", "outside_domain"
+STRANGER, LATE, HELD = "unknown_household", "late", "held_before"
+PUBLISHED, STRAY, AGAIN = "steps_published_before", "ahead_of_homes", "batches_sent_again"
 
 
 class Wall:
@@ -359,9 +359,9 @@ class Oracle:
 
 def _told(reason: str) -> str:
     """What rows that an import set aside are counted as."""
-    if reason == "ahead of the clock":
+    if reason == "ahead_of_clock":
         return reason
-    return f"rows of a batch, {'duplicate' if reason.startswith('duplicate') else reason}"
+    return f"batch_{'duplicate' if reason.startswith('duplicate') else reason}"
 
 
 def expected(

@@ -14,7 +14,7 @@ import diurnal as dn
 from benchmarks.soaking.city import FIRST, City, as_text
 from benchmarks.soaking.seen import Seen
 from diurnal.client import Client
-from diurnal.curator.batch import Sent, _has_taken
+from diurnal.curator.intake import Sent, _has_taken
 from diurnal.show.web.tokens import digest_of
 
 
@@ -85,7 +85,7 @@ def _compare_batches(seen: Seen, curator: dn.Curator, stream: dn.Stream, sender:
             assert _has_taken(curator, record, Sent(sender=sender, key=key, content="")), "a batch was lost"
         counted = {what: number for what, number in store.counts(record.number).items() if number}
     # How often a killed service had taken a batch before it could say so is not known here.
-    counted.pop("batches sent again", None)
+    counted.pop("batches_sent_again", None)
     assert counted == dict(seen.aside), f"the store has set aside {counted}, and {dict(seen.aside)} was to be"
 
 

@@ -90,7 +90,7 @@ def _send(client: Client, batch: Batch, seen: Seen) -> None:
         return
     seen.keys.add(batch.key)
     seen.aside += batch.aside
-    seen.aside.update({f"rows of a batch, {what}": number for what, number in batch.beyond.items()})
+    seen.aside.update({f"batch_{what}": number for what, number in batch.beyond.items()})
     if answer["again"]:
         # It was taken, and whoever took it was killed before they could say so.
         seen.batches["taken, though no answer came the first time"] += 1
@@ -108,8 +108,8 @@ def _day(step: int) -> Iterator[Batch]:
     if turn == 1:
         yield _part(step, 0, HALF, what="half")
         if step % 24 == 1:
-            yield _part(step, 20, 50, what="repeated", aside={"held before": 30})
-            yield _part(step, 20, 50, what="corrected", add=1, aside={"held before": 30})
+            yield _part(step, 20, 50, what="repeated", aside={"held_before": 30})
+            yield _part(step, 20, 50, what="corrected", add=1, aside={"held_before": 30})
         return
     yield _wrong(step) if turn == 4 else _whole(step, what="whole")
     if turn == 2:
@@ -117,7 +117,7 @@ def _day(step: int) -> Iterator[Batch]:
     elif turn == 3:
         yield _whole(step, what="sent twice")
     elif turn == 5:
-        aside = {"late, and not taken": HOMES, "steps published before": 1}
+        aside = {"late": HOMES, "steps_published_before": 1}
         yield _part(step - 3, 0, HOMES, what="late", aside=aside)
     elif turn == 7:
         yield Batch(
@@ -156,7 +156,7 @@ def _wrong(step: int) -> Batch:
     readings[:, 20:23] = TOP + 7
     names = [*NAMES[:-1], "stranger"]
     panel = dn.Panel.from_array(readings, households=names, grid=GRID, first_step=step)
-    aside, beyond = Counter({"of households not on the roster": 1}), Counter({"outside the domain": 3})
+    aside, beyond = Counter({"unknown_household": 1}), Counter({"outside_domain": 3})
     return Batch(what="some readings wrong", key=f"step {step}", body=_arrow(panel), aside=aside, beyond=beyond)
 
 

@@ -11,7 +11,8 @@ Each room knows only the ones before it:
     promise    what is asked: Sum, Mean, Weighted, Share, Histogram; how far a home can move it: Body, Ellipsoid, in
                coefficients of a Basis; what is promised: Guarantee; what a custodian allows in all: Budget
     planning   all of it as plain data, a Plan, its error known before anything is spent
-               from public knowledge (Reference, typical, public_reference; or Free): informed
+               from public knowledge (Reference, typical, public_reference; or VariationReference):
+               with_public_bounds
                predict gives a Prediction, trade gives Trades; choose, epsilon_for, best_split; explain, numbered
     curator    start once, report each step once, for ever
                a Curator starts a Stream, each row a Report; watch_folder, watch_table, watch_frame feed it, and an
@@ -27,25 +28,27 @@ Examples:
     >>> from diurnal.study.town import Town
     >>> panel = Town(homes=40, days=20).panel()
     >>> plan = dn.Plan(query=dn.Mean(), epsilon="1", domain=(0, 8000), history=10, grid=panel.grid)
-    >>> plan = dn.informed(plan, panel, level=400)  # bounds from a public mean; with the domain's it is refused
+    >>> plan = dn.with_public_bounds(plan, panel, mean_reading=400)  # with the domain's own bounds it is refused
     >>> verdict = dn.check(panel)
     >>> stream = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge=verdict.digest)
     >>> len(stream.report(panel.after(10)))
     480
 """
 
-from diurnal.check.drift import Drift, private_drift
+import warnings as _warnings
+from typing import Any as _Any
+
+from diurnal.curator.curator import Curator
+from diurnal.curator.intake import watch_folder, watch_frame, watch_table
+from diurnal.curator.report import Outcome, Report
+from diurnal.curator.stream import Stream
+from diurnal.periodicity.drift import Drift, private_drift
 
 # The function takes the name of its room, as its users expect; import what is in the room with `from`.
-from diurnal.check.verdict import Thresholds, Verdict, check
-from diurnal.curator.curator import Curator
-from diurnal.curator.outcome import Outcome
-from diurnal.curator.report import Report
-from diurnal.curator.stream import Stream
-from diurnal.curator.watch import watch_folder, watch_frame, watch_table
+from diurnal.periodicity.verdict import Thresholds, Verdict, check
 from diurnal.picture import hung_in as _hung_in
-from diurnal.planning.bounds import informed
-from diurnal.planning.free import Free
+from diurnal.planning.bounds import with_public_bounds
+from diurnal.planning.free import VariationReference
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import (
     best_split,
@@ -88,7 +91,6 @@ __all__ = [
     "Drift",
     "Ellipsoid",
     "Format",
-    "Free",
     "Grid",
     "Guarantee",
     "Histogram",
@@ -110,6 +112,7 @@ __all__ = [
     "Sum",
     "Thresholds",
     "Trades",
+    "VariationReference",
     "Verdict",
     "Weighted",
     "best_split",
@@ -117,7 +120,6 @@ __all__ = [
     "choose",
     "epsilon_for",
     "explain",
-    "informed",
     "numbered",
     "open_panel",
     "panel",
@@ -133,5 +135,16 @@ __all__ = [
     "watch_folder",
     "watch_frame",
     "watch_table",
+    "with_public_bounds",
     "write",
 ]
+
+_RENAMED = {"Free": "VariationReference", "informed": "with_public_bounds"}
+
+
+def __getattr__(name: str) -> _Any:
+    """What went by another name in the version before."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module 'diurnal' has no attribute {name!r}")
+    _warnings.warn(f"diurnal.{name} is now diurnal.{_RENAMED[name]}.", DeprecationWarning, stacklevel=2)
+    return globals()[_RENAMED[name]]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.errors import InputError, ServiceError, installs
+from diurnal.errors import InputError, ServiceError
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Client:
         try:
             import httpx
         except ModuleNotFoundError:
-            raise InputError("The client needs httpx.", hint=installs("web")) from None
+            raise InputError("extra-missing", what="The client", module="httpx", extra="web") from None
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._patience, self._wait = patience, wait
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, **options)
@@ -180,7 +180,7 @@ class Client:
                     raise
                 tries.again(error, None)
             else:
-                tries.again(ServiceError("The service hung up.", hint="It may be about to end."), None)
+                tries.again(ServiceError("service-hung-up"), None)
 
     def _listened(self, stream: str, last: str | None) -> Iterator[dict[str, Any]]:
         headers = {} if last is None else {"Last-Event-ID": last}
@@ -241,10 +241,7 @@ class _Tries:
         if time.monotonic() - self._since + pause > self._patience:
             if isinstance(error, ServiceError):
                 raise error
-            raise ServiceError(
-                f"The service cannot be reached ({type(error).__name__}).",
-                hint="Is it running, and at that address?",
-            ) from None
+            raise ServiceError("service-unreachable", reason=type(error).__name__) from None
         self._count += 1
         self._wait(pause)
 
@@ -252,11 +249,13 @@ class _Tries:
 def _refused(answer: httpx.Response) -> ServiceError:
     """What the service said, as an error."""
     try:
-        told: Mapping[str, str] = answer.json()["error"]
-        message, hint, code = told["message"], told["hint"], told["code"]
+        told: Mapping[str, Any] = answer.json()
+        # A service of an earlier version says it in a shape of its own.
+        old = told if "detail" in told else told["error"]
+        words = {"message": old.get("detail", old.get("message")), "hint": old.get("remedy", old.get("hint"))}
+        return ServiceError("service-refused", status=answer.status_code, code=old["code"], **words)
     except (ValueError, KeyError, TypeError):
-        message, hint, code = f"The service answered {answer.status_code}.", "Is it a diurnal service?", "unknown"
-    return ServiceError(message, hint=hint, status=answer.status_code, code=code)
+        return ServiceError("service-foreign", status=answer.status_code, code="unknown", answer=answer.status_code)
 
 
 def _arrow(readings: Any) -> bytes:
@@ -264,9 +263,7 @@ def _arrow(readings: Any) -> bytes:
     import pyarrow as pa
 
     if not isinstance(readings, Panel) and not hasattr(readings, "__arrow_c_stream__"):
-        raise InputError(
-            f"Expected a panel or a frame, got {type(readings).__name__}.", hint="A frame has an Arrow stream."
-        )
+        raise InputError("client-readings-type", given=type(readings).__name__)
     table = (
         _long(readings) if isinstance(readings, Panel) else pa.RecordBatchReader.from_stream(readings).read_all()
     )

@@ -24,33 +24,106 @@
     │   └── BatchError                 (of services before; raised no more)
     └── ServiceError (RuntimeError)    a service that says no, or does not answer: it may have done what was asked
 
-Texts name the place and the kind of what was wrong and a remedy, never a reading, a profile or a sum
-(docs/theory.md, section 4.7).
+An error is a code, parameters and a kind: `PlanError("plan-history-missing", history=0)`. Its words are in
+`errors.toml`, where all of them can be read and edited together, for each surface that shows them. They name the
+place and the kind of what was wrong and a remedy, never a reading, a profile or a sum (theory 4.7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
+from importlib import resources
+from string import Formatter
+from typing import Any, Literal
+
+Part = Literal["message", "remedy"]
+
+Surface = Literal["python", "cli", "http"]
+"""Where an error is shown: remedies speak of arguments, of flags, or of fields of a request."""
 
 
-def installs(extra: str) -> str:
-    """What installs an extra, from an index or in a clone."""
-    return f"pip install 'diurnal[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+@cache
+def texts() -> Mapping[str, Mapping[str, Any]]:
+    """The words of every error, by code."""
+    return tomllib.loads(resources.files("diurnal").joinpath("errors.toml").read_text(encoding="utf-8"))
+
+
+OWN = "format-own"
+"""The code of errors that are raised with a message and a hint instead of a code."""
 
 
 class DiurnalError(Exception):
     """The base of all errors raised on purpose.
 
     Attributes:
-        message: What was wrong, in one sentence.
-        hint: What to do about it.
+        code: What was wrong, as an identifier that does not change with its words.
+        params: What the words are about: names, numbers and kinds.
     """
 
-    def __init__(self, message: str, *, hint: str) -> None:
-        super().__init__(f"{message}\nHint: {hint}")
-        self.message = message
-        self.hint = hint
+    def __init__(self, code: str, /, **params: Any) -> None:
+        if code not in texts() and "hint" in params:
+            # Programs of others raise these errors too, in their own words: a format of one's own, for example.
+            code, params = OWN, {**params, "message": code}
+        super().__init__(code)
+        self.code = code
+        self.params = params
+
+    @property
+    def message(self) -> str:
+        """What was wrong, in a sentence."""
+        return self.said("message")
+
+    @property
+    def hint(self) -> str:
+        """What to do about it, in Python."""
+        return self.said("remedy")
+
+    def said(self, part: Part, surface: Surface = "python", **more: Any) -> str:
+        """What was wrong, or what to do about it, as a surface shows it.
+
+        Where the error is about a place in a source (`place`: a file and a line), the message begins with that.
+
+        Args:
+            part: Which of the two.
+            surface: Who shows it.
+            **more: Parameters that a surface adds.
+        """
+        place = self.params.get("place") if part == "message" else None
+        words = self._words(part, surface).format(**{**self.params, **more})
+        return words if place is None else f"{place}: {words}"
+
+    def needed(self, part: Part, surface: Surface) -> set[str]:
+        """The parameters that the words for a surface speak of."""
+        return {name for _, name, _, _ in Formatter().parse(self._words(part, surface)) if name is not None}
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of `diurnal import` that the remedy for the command line asks for."""
+        return tuple(texts()[self._text].get("cli", {}).get("flags", ()))
+
+    def _words(self, part: Part, surface: Surface) -> str:
+        text = texts()[self._text]
+        words: str = text.get(surface, {}).get(part, text[part])
+        return words
+
+    @property
+    def _text(self) -> str:
+        """Under which code its words are."""
+        return self.code
+
+    def __str__(self) -> str:
+        return f"{self.message}\nHint: {self.hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (type(self), self.code, self.params)
+
+
+def _made(kind: type[DiurnalError], code: str, params: Mapping[str, Any]) -> DiurnalError:
+    """An error that was sent between processes."""
+    return kind(code, **params)
 
 
 class InputError(DiurnalError, ValueError):
@@ -62,15 +135,12 @@ class ReadingsError(InputError):
 
 
 class ClockError(ReadingsError):
-    """Readings of times that have not come yet: a clock is wrong, the sender's or this machine's.
+    """Readings of times that have not come yet: a clock is wrong, the sender's or this machine's."""
 
-    Attributes:
-        rows: How many there were.
-    """
-
-    def __init__(self, message: str, *, hint: str, rows: int) -> None:
-        super().__init__(message, hint=hint)
-        self.rows = rows
+    @property
+    def rows(self) -> int:
+        """How many there were."""
+        return int(self.params["rows"])
 
 
 class UnitError(ReadingsError):
@@ -98,31 +168,31 @@ class RefusedError(DiurnalError, RuntimeError):
 
 
 class BudgetError(RefusedError):
-    """A plan asks for more than the cap leaves.
+    """A plan asks for more than the cap leaves."""
 
-    Attributes:
-        remaining: What the most charged household of the roster has left.
-        requested: What the plan asks for.
-    """
+    @property
+    def remaining(self) -> Fraction:
+        """What the most charged household of the roster has left."""
+        return Fraction(self.params["remaining"])
 
-    def __init__(self, message: str, *, hint: str, remaining: Fraction, requested: Fraction) -> None:
-        super().__init__(message, hint=hint)
-        self.remaining = remaining
-        self.requested = requested
+    @property
+    def requested(self) -> Fraction:
+        """What the plan asks for."""
+        return Fraction(self.params["requested"])
 
 
 class DifferencingError(RefusedError):
-    """A published sum would be about too few households (theory 4.6).
+    """A published sum would be about too few households (theory 4.6)."""
 
-    Attributes:
-        sizes: How many households each offending atom has (public: rosters are).
-        minimum: How many are needed.
-    """
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many households each offending atom has (public: rosters are)."""
+        return tuple(self.params["sizes"])
 
-    def __init__(self, message: str, *, hint: str, sizes: Sequence[int], minimum: int) -> None:
-        super().__init__(message, hint=hint)
-        self.sizes = tuple(sizes)
-        self.minimum = minimum
+    @property
+    def minimum(self) -> int:
+        """How many are needed."""
+        return int(self.params["minimum"])
 
 
 class OverlapError(RefusedError):
@@ -175,11 +245,22 @@ class ServiceError(DiurnalError, RuntimeError):
     has done what was asked: ask again. A batch that is sent again under its key is taken once.
 
     Attributes:
+        code: Its answer in a word, such as `budget`; `unreachable` if there was none.
         status: Its answer by number; 0 if there was none.
-        code: Its answer in a word.
     """
 
-    def __init__(self, message: str, *, hint: str, status: int = 0, code: str = "unreachable") -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-        self.code = code
+    def __init__(self, text: str, /, *, code: str = "unreachable", status: int = 0, **params: Any) -> None:
+        super().__init__(text, **params)
+        # What its words go by is ours; what it is called is the service's.
+        self.text, self.code, self.status = self.code, code, status
+
+    @property
+    def _text(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _answered, (self.text, self.code, self.status, self.params)
+
+
+def _answered(text: str, code: str, status: int, params: Mapping[str, Any]) -> ServiceError:
+    return ServiceError(text, code=code, status=status, **params)

@@ -25,10 +25,7 @@ def whole(value: Any, name: str, *, least: int, error: type[InputError] = PlanEr
         if isinstance(value, bool) or (number := operator.index(value)) < least:
             raise TypeError
     except TypeError as cause:
-        raise error(
-            f"Expected {name}={value!r} as a whole number of at least {least}.",
-            hint=f"For example {name}={max(least, 1)}.",
-        ) from cause
+        raise error("argument-not-whole", name=name, value=value, least=least, example=max(least, 1)) from cause
     return number
 
 
@@ -36,20 +33,18 @@ def positive(value: Any, name: str, *, error: type[InputError] = PlanError) -> F
     """A positive fraction from an integer, a decimal string, a Decimal or a Fraction; none beyond reason."""
     number = fraction(value, name, error=error)
     if not Fraction(1, 10**30) <= number <= 10**30:
-        raise error(
-            f"Expected {name}={value} > 0, and between 1e-30 and 1e30.", hint=f"Give {name} as a positive decimal."
-        )
+        raise error("argument-out-of-range", name=name, value=value)
     return number
 
 
 def instance(
-    value: Any, kinds: type | tuple[type, ...], name: str, *, hint: str, error: type[InputError] = PlanError
+    value: Any, kinds: type | tuple[type, ...], name: str, *, example: str, error: type[InputError] = PlanError
 ) -> None:
-    """Refuse a value of another kind than expected, by its kind and never by its content."""
+    """Refuse a value of another kind than expected, by its kind and never by its content; say an example of it."""
     if not isinstance(value, kinds):
         wanted = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         given = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise error(f"Expected {name} as {wanted}, got {given}.", hint=hint)
+        raise error("argument-type", name=name, wanted=wanted, given=given, example=example)
 
 
 def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> Fraction:
@@ -57,16 +52,11 @@ def fraction(value: Any, name: str, *, error: type[InputError] = PlanError) -> F
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return Fraction(int(value))
     if not isinstance(value, (str, Decimal, Fraction)):
-        raise error(
-            f"Expected {name} as an exact number, got {type(value).__name__}.",
-            hint=f"Write {name} as a string, an int, a Decimal or a Fraction: {name}='0.5'.",
-        )
+        raise error("argument-inexact", name=name, given=type(value).__name__)
     try:
         return Fraction(value)
     except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError) as cause:
-        raise error(
-            f"Expected {name} as a decimal number, got {value!r}.", hint=f"For example {name}='0.5'."
-        ) from cause
+        raise error("argument-not-decimal", name=name, value=value) from cause
 
 
 def over(above: int, below: int) -> Fraction:

@@ -68,11 +68,11 @@ class Pictured:
     def picture(self, format: str = "svg", chart: str | None = None) -> bytes:  # noqa: A002
         """The drawing itself, as SVG or PNG."""
         if format not in FORMATS:
-            raise InputError(f"Expected a picture as SVG or PNG, got {format!r}.", hint="For example 'check.svg'.")
+            raise InputError("picture-format", given=format)
         painters = _painters(type(self))
         name = next(iter(painters)) if chart is None else chart
         if name not in painters:
-            raise InputError(f"There is no chart {chart!r} of this.", hint=f"There are {', '.join(painters)}.")
+            raise InputError("chart-unknown", chart=chart, choices=", ".join(painters))
         return painters[name](self, format)
 
     def _repr_html_(self) -> str:

@@ -32,7 +32,4 @@ def check_place(path: Path) -> None:
     except OSError:
         return
     if kind != stat.S_IFREG:
-        raise InputError(
-            f"{path.name} is {KINDS.get(kind, 'no regular file')}, and is not written over.",
-            hint="Give the name of a regular file, or one that is free.",
-        )
+        raise InputError("output-special-file", name=path.name, kind=KINDS.get(kind, "no regular file"))

@@ -75,10 +75,7 @@ def public(value: Value) -> Value:
         PrivateError: The value, or something in it, was computed on private data, or is of a kind that may hold it.
     """
     if isinstance(value, Private):
-        raise PrivateError(
-            f"A {type(value).__name__} was computed on private data.",
-            hint="Show it to the custodian; the public sees released reports and what was public before.",
-        )
+        raise PrivateError("private-computed", type=type(value).__name__)
     if isinstance(value, PLAIN):
         return value
     for inner in _inside(value):
@@ -93,7 +90,4 @@ def _inside(value: Any) -> Iterable[Any]:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, field.name) for field in fields(value)]
-    raise PrivateError(
-        f"Nobody has said that a {type(value).__name__} is public.",
-        hint="Give plain values, released reports, or containers of these.",
-    )
+    raise PrivateError("private-unknown", type=type(value).__name__)

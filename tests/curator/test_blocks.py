@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import diurnal as dn
 import support
-from diurnal.curator import closing, schema
+from diurnal.curator import closing, database
 from diurnal.errors import StreamError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import Blocks
@@ -402,7 +402,7 @@ def test_noise_of_blocks_that_is_missing_is_found():
     stream.report(panel.between(32, 35))
     assert curator.verify().sound
     with curator._store.transaction():
-        curator._store.connection.execute(sa.delete(schema.noise))
+        curator._store.connection.execute(sa.delete(database.noise))
     assert "noise of plan 1, cycle 4" in str(curator.verify())
 
 

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 import diurnal as dn
 import support
-from diurnal.curator import batch, schema
-from diurnal.curator.batch import Sent
-from diurnal.curator.reading import Reader
-from diurnal.curator.verification import NOT_LOOKED_AT
+from diurnal.curator import database, intake
+from diurnal.curator.intake import Sent
+from diurnal.curator.opening import NOT_LOOKED_AT
+from diurnal.curator.public_reader import Reader
 from diurnal.errors import StoreError
 from diurnal.show.cli import app
+from support import refuses
 
 SECTOR = 512
 """How many bytes a disk loses at a time."""
@@ -40,10 +41,10 @@ def live(curator):
         steps = (8 * cycle, 8 * cycle + 32)
         pattern.receive_once(f"file {cycle}", lambda steps=steps: left.between(*steps).closing([40]))
         sent = Sent(sender="head-end", key=f"batch {cycle}", content=f"readings {cycle}")
-        batch.take(curator, sent, right.between(*steps), stream=strong.plan.hash)
+        intake.take(curator, sent, right.between(*steps), stream=strong.plan.hash)
     # Half of the homes are late: their steps wait.
     some = right.between(2400, 2410).columns(np.arange(25))
-    batch.take(curator, Sent(sender="head-end", key="late", content="late"), some, stream=strong.plan.hash)
+    intake.take(curator, Sent(sender="head-end", key="late", content="late"), some, stream=strong.plan.hash)
     return panel
 
 
@@ -62,11 +63,13 @@ def contents(path):
     """Every value of a store that is not said to go unseen: {table: rows}."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as plain:
         found = {}
-        for table in schema.tables.sorted_tables:
+        for table in database.tables.sorted_tables:
             hidden = NOT_LOOKED_AT.get(table.name, frozenset())
-            names = [column.name for column in table.columns if table is schema.facts or column.name not in hidden]
+            names = [
+                column.name for column in table.columns if table is database.facts or column.name not in hidden
+            ]
             rows = plain.execute(f"select {', '.join(names)} from {table.name}").fetchall() if names else []
-            if table is schema.facts:
+            if table is database.facts:
                 rows = [row for row in rows if row[0].split()[0] not in hidden]
             found[table.name] = sorted(rows)
     return found
@@ -199,7 +202,7 @@ def test_a_budget_of_another_kind_is_named(odd, copied):
     else:
         edited(copied / "city.db", ("update facts set value = ? where name = 'budget'", odd))
     curator = dn.Curator.open(copied / "city.db")
-    with pytest.raises(StoreError, match="knows of its budget cannot be read") as caught:
+    with refuses(StoreError, "store-content-unreadable") as caught:
         curator.status()
     assert "backup" in caught.value.hint
     assert (
@@ -244,20 +247,20 @@ def test_held_readings_that_are_damaged_are_never_reported(column, lasting):
     curator = lasting(budget=support.ROOMY)
     stream = start(curator, panel, **support.SLOTWISE, grace=3)
     stream.report(panel.between(16, 17).columns(np.arange(20)))
-    which = schema.held.c.step == 16
+    which = database.held.c.step == 16
     with curator._store.transaction():
-        before = dict(curator._store.connection.execute(sa.select(schema.held)).one()._mapping)
+        before = dict(curator._store.connection.execute(sa.select(database.held)).one()._mapping)
         good = before[column]
         bad = (
             bytes([good[0] ^ 1]) + good[1:] if isinstance(good, bytes) else not good if column == "closed" else "7"
         )
-        curator._store.connection.execute(sa.update(schema.held).where(which).values({column: bad}))
+        curator._store.connection.execute(sa.update(database.held).where(which).values({column: bad}))
     assert curator.verify().findings == ("the readings that plan 1 holds of step 16 are not what was written",)
     with pytest.raises(StoreError, match="plan 1 holds of step 16 are not what was written"):
         stream.report(panel.between(16, 20), close=True)
     assert stream.rows() == []
     with curator._store.transaction():
-        curator._store.connection.execute(sa.update(schema.held).where(which).values(before))
+        curator._store.connection.execute(sa.update(database.held).where(which).values(before))
     assert {row.step for row in stream.report(panel.between(16, 20), close=True)} == {16, 17, 18, 19}
     assert curator.verify().sound
 
@@ -271,7 +274,7 @@ def test_what_was_taken_is_found_missing_added_or_changed(change, lasting):
     for step in (16, 17):
         stream.receive_once(f"file {step}", lambda step=step: panel.between(step, step + 1))
     assert curator.verify().sound
-    table = schema.taken
+    table = database.taken
     with curator._store.transaction():
         digest = curator._store.connection.scalar(sa.select(table.c.digest).limit(1))
         which = table.c.digest == digest

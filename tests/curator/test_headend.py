@@ -9,8 +9,8 @@ import pytest
 
 import diurnal as dn
 import support
-from diurnal.curator import batch
-from diurnal.curator.batch import Sent
+from diurnal.curator import intake
+from diurnal.curator.intake import Sent
 from diurnal.errors import ReadingsError
 from diurnal.readings.clock import Clock
 
@@ -43,7 +43,7 @@ class Feed:
         rows = dn.read(table, format="long", minutes=30)
         panel = dn.panel(rows, like=self.grid, steps=steps, domain=(0, 100), on_duplicate="first")
         sent = Sent(sender="head-end", key=None, content="")
-        return batch.take(self.curator, sent, panel)
+        return intake.take(self.curator, sent, panel)
 
     def live(self, hours):
         """Send every half hour when it has ended, and let all deadlines pass."""

@@ -12,6 +12,7 @@ import diurnal as dn
 import kills
 import support
 from diurnal.errors import StoreError
+from support import refuses
 
 SCRIPT = pathlib.Path(kills.__file__)
 
@@ -219,7 +220,7 @@ def test_a_locked_store_is_said(tmp_path, monkeypatch):
     )
     other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="locked"):
+    with refuses(StoreError, "store-locked"):
         stream.report(panel.between(16, 20))
     other.execute("ROLLBACK")
     other.close()
@@ -245,7 +246,7 @@ def test_postgresql_may_be_restarted_in_the_middle(tmp_path_factory):
         )
         rows = stream.report(panel.between(16, 20))
         server.stop()
-        with pytest.raises(StoreError, match="reached"):
+        with refuses(StoreError, "store-unreachable"):
             stream.report(panel.between(20, 24))
         server.start()
         assert stream.report(panel.between(16, 20)) == rows

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import diurnal as dn
 import support
 from diurnal.curator import closing, starting
-from diurnal.curator.closing import Arrival, Known, Mark, Reached
+from diurnal.curator.closing import Known, Reached
+from diurnal.curator.started_plan import Arrival, Mark
 
 SLOTS, FIRST = 4, 16
 PANEL = support.town()
@@ -19,7 +20,7 @@ MARKS = st.builds(Mark, closed=st.booleans(), reached=st.booleans())
 def known(*, grace=0, level=support.BASIS, **more):
     """What is known of a stream without a store: no curator, no database, no reading."""
     plan = starting.bound_to(support.plan_for(PANEL, grace=grace, **level), PANEL.first(4))
-    record = starting.learned(starting.prepared(plan, PANEL.first(4), None), PANEL.first(4))
+    record = starting.learned(starting.prepared(plan, PANEL.first(4), None), PANEL.first(4), None)
     fields = {
         "record": starting.replace(record, first_step=FIRST),
         "now": PANEL.grid.wall(FIRST + 16),
@@ -155,7 +156,7 @@ def test_an_outcome_says_what_became_of_readings():
     assert [row.step for row in second.old] == [18, 19]
     assert second.taken == 2 * n
     # Steps 20 and 21 were complete, and only waited for the rest of their cycle.
-    assert second.set_aside == {"late, and not taken": 4 * n, "steps published before": 2}
+    assert second.set_aside == {"late": 4 * n, "steps_published_before": 2}
     assert second.rows == sorted([*second.old, *second.new], key=lambda row: row.step) == stream.rows(18, 24)
     assert "Outcome" in repr(second)
     assert str(second.rows[0].value) not in repr(second)
@@ -173,3 +174,20 @@ def test_what_was_taken_by_its_name_is_known_again():
         assert stream.take("a file", lambda: 1 / 0) is None
     with pytest.warns(DeprecationWarning, match="receive_once"):
         assert stream.take("another", lambda: PANEL.between(18, 19)) == stream.rows(18, 19)
+
+
+def test_steps_that_wait_for_their_cycle_are_written_once(lasting):
+    """What is complete and waits is not written anew with every step that comes after it."""
+    curator = lasting(budget=support.ROOMY)
+    plan = support.plan_for(PANEL, **support.BASIS, query=dn.Sum())
+    stream = curator.start(plan, history=PANEL.first(4), acknowledge="untested", accept_worse=True)
+    for step in (16, 17, 18):
+        found = written(curator, lambda step=step: stream.report(PANEL.between(step, step + 1)))
+        assert [table for table, _ in found] == ["held"]
+    assert [row.step for row in stream.report(PANEL.between(19, 20))] == [16, 17, 18, 19]
+
+
+def test_what_is_known_shows_nothing_of_itself():
+    """It has no readings, and says not even which steps are held."""
+    shown = repr(state(held={FIRST: Mark(closed=True, reached=True)}))
+    assert str(FIRST) not in shown

@@ -16,10 +16,9 @@ import sqlalchemy as sa
 
 import diurnal as dn
 import support
-from diurnal.curator import batch, store, watch
-from diurnal.curator.batch import Sent
-from diurnal.curator.publishing import is_over
-from diurnal.curator.watch import watch_folder, watch_table
+from diurnal.curator import intake, store
+from diurnal.curator.intake import Sent, watch_folder, watch_table
+from diurnal.curator.release import is_over
 
 pytest.importorskip("fastapi", reason="needs the extra web")
 from fastapi.testclient import TestClient
@@ -80,8 +79,8 @@ def batching(curator, folder, *, keys):
 
     def give(name, part):
         sent = Sent(sender="head-end", key=name if keys else None, content=repr(part.readings.tolist()))
-        if batch.known(curator, sent) is None:
-            batch.take(curator, sent, part)
+        if intake.known(curator, sent) is None:
+            intake.take(curator, sent, part)
 
     yield give
 
@@ -170,7 +169,7 @@ def live(tmp_path, monkeypatch, silence):
 
     monkeypatch.setattr(store, "datetime", Still)
     # What the system knows a file by does not come from what is in it.
-    monkeypatch.setattr(watch, "_version", lambda path: f"file {path.name}")
+    monkeypatch.setattr(intake, "_version", lambda path: f"file {path.name}")
 
     def lived(name, more, doing):
         folder, drawn = tmp_path / name, iter(range(10**6))
@@ -361,7 +360,7 @@ def test_a_batch_is_forgotten_in_every_stream_when_one_has_closed_its_cycle(tmp_
     """The digest of a batch is of all its readings: a cycle that is over in one stream leaves it in no other."""
     curator, (left, _) = two_streams(tmp_path, **support.SLOTWISE, grace=2)
     sent = Sent(sender="head-end", key="a", content="everybody's readings")
-    batch.take(curator, sent, some(town(0), BEGIN, BEGIN + 1))
+    intake.take(curator, sent, some(town(0), BEGIN, BEGIN + 1))
     assert len(kept_in(curator, "contents")) == 2
     curator.streams()[0].report(left.between(BEGIN, BEGIN + 4), close=True)
     assert kept_in(curator, "contents") == []
@@ -370,7 +369,7 @@ def test_a_batch_is_forgotten_in_every_stream_when_one_has_closed_its_cycle(tmp_
 def test_a_batch_is_forgotten_in_every_stream_when_a_household_is_erased(tmp_path):
     """Who is erased is on the roster of one stream, and in the digests that both have of a batch."""
     curator, _ = two_streams(tmp_path, **support.SLOTWISE, grace=2)
-    batch.take(curator, Sent(sender="head-end", key="a", content="c"), some(town(0), BEGIN, BEGIN + 1))
+    intake.take(curator, Sent(sender="head-end", key="a", content="c"), some(town(0), BEGIN, BEGIN + 1))
     curator.erase(HOMES[HOME])
     assert kept_in(curator, "contents") == []
 
@@ -379,7 +378,7 @@ def test_a_batch_with_readings_of_another_streams_closed_cycle_is_not_remembered
     """Late readings of a cycle that is over for one stream come with readings that another takes."""
     curator, (left, _) = two_streams(tmp_path, **support.SLOTWISE, grace=2)
     curator.streams()[0].report(left.between(BEGIN, BEGIN + 4), close=True)
-    batch.take(curator, Sent(sender="head-end", key="a", content="c"), some(town(0), BEGIN, BEGIN + 1))
+    intake.take(curator, Sent(sender="head-end", key="a", content="c"), some(town(0), BEGIN, BEGIN + 1))
     assert kept_in(curator, "contents") == []
 
 

@@ -13,10 +13,11 @@ import sqlalchemy as sa
 
 import diurnal as dn
 import support
-from diurnal.curator import database, schema
+from diurnal.curator import database
 from diurnal.curator.open_state import OpenState
-from diurnal.curator.reading import Reader
+from diurnal.curator.public_reader import Reader
 from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
+from support import refuses
 
 STRONG = support.SLOTWISE
 LEVELS = {
@@ -140,7 +141,7 @@ def test_what_was_said_when_it_was_made_holds(lasting):
     for wrong in ({"budget": dn.Budget(pattern="3")}, {"grid": dn.Grid(slots=8)}, {"domain": (0, 99)}):
         with pytest.raises(PopulationError, match="Hint:"):
             lasting(**wrong)
-    with pytest.raises(PopulationError, match="domain"):
+    with refuses(PopulationError, "population-differs-from-plan"):
         start(curator, panel, domain=(0, 50))
     rows = start(curator, panel).report(panel)
     assert 17 not in {row.step for row in rows}
@@ -153,7 +154,7 @@ def test_a_cap_is_raised_and_never_lowered(opens):
     start(curator, panel).stop()
     with pytest.raises(BudgetError, match="1 was allowed in all and 0 is left"):
         start(curator, panel, query=dn.Sum())
-    with pytest.raises(BudgetError, match="never lowered"):
+    with refuses(BudgetError, "budget-cap-lowered"):
         curator.raise_cap(dn.Budget(pattern="1/2", strong="1"))
     with pytest.raises(BudgetError, match=r"The delta is none, and 0.000001 was given") as caught:
         curator.raise_cap(dn.Budget(pattern="2", strong="1", delta="1e-6"))
@@ -186,29 +187,34 @@ def test_the_ledger_is_a_chain_and_its_head_tells(opens):
     assert curator.ledger()[-1].hash.startswith(digest)
 
 
+def fact(name, value):
+    """A statement that changes a fact of the store."""
+    return sa.update(database.facts).where(database.facts.c.name == name).values(value=value)
+
+
 TAMPERED = {
-    "a changed report": sa.update(schema.rows).where(schema.rows.c.step == 20).values(value="7"),
-    "a removed report": sa.delete(schema.rows).where(schema.rows.c.step == 20),
-    "an added report": sa.insert(schema.rows).values(plan=1, step=900, place=0, value="7"),
-    "a changed event": sa.update(schema.ledger).where(schema.ledger.c.number == 2).values(kind="stopped"),
-    "another time": sa.update(schema.ledger).where(schema.ledger.c.number == 1).values(time="2001-01-01"),
-    "a removed event": sa.delete(schema.ledger).where(schema.ledger.c.number == 2),
-    "a removed last event": sa.delete(schema.ledger).where(schema.ledger.c.number == 9),
-    "events swapped": sa.update(schema.ledger)
-    .where(schema.ledger.c.number.in_([4, 5]))
-    .values(number=sa.case((schema.ledger.c.number == 4, 50), else_=40)),
-    "a changed plan": sa.update(schema.plans).values(
-        content=sa.func.replace(schema.plans.c.content, '"end": null', '"end": 1')
+    "a changed report": sa.update(database.rows).where(database.rows.c.step == 20).values(value="7"),
+    "a removed report": sa.delete(database.rows).where(database.rows.c.step == 20),
+    "an added report": sa.insert(database.rows).values(plan=1, step=900, place=0, value="7"),
+    "a changed event": sa.update(database.ledger).where(database.ledger.c.number == 2).values(kind="stopped"),
+    "another time": sa.update(database.ledger).where(database.ledger.c.number == 1).values(time="2001-01-01"),
+    "a removed event": sa.delete(database.ledger).where(database.ledger.c.number == 2),
+    "a removed last event": sa.delete(database.ledger).where(database.ledger.c.number == 9),
+    "events swapped": sa.update(database.ledger)
+    .where(database.ledger.c.number.in_([4, 5]))
+    .values(number=sa.case((database.ledger.c.number == 4, 50), else_=40)),
+    "a changed plan": sa.update(database.plans).values(
+        content=sa.func.replace(database.plans.c.content, '"end": null', '"end": 1')
     ),
-    "a removed plan": sa.delete(schema.plans),
-    "a changed calendar": sa.insert(schema.calendar).values(step=33),
-    "a changed population": sa.update(schema.facts).where(schema.facts.c.name == "population").values(value="{}"),
-    "another salt": sa.update(schema.facts).where(schema.facts.c.name == "salt").values(value='"00ff"'),
-    "facts that cannot be read": sa.update(schema.facts).where(schema.facts.c.name == "budget").values(value="{"),
-    "noise that would be drawn again": sa.delete(schema.noise),
-    "who was erased forgotten": sa.delete(schema.people),
-    "a changed budget": sa.update(schema.facts)
-    .where(schema.facts.c.name == "budget")
+    "a removed plan": sa.delete(database.plans),
+    "a changed calendar": sa.insert(database.calendar).values(step=33),
+    "a changed population": fact("population", "{}"),
+    "another salt": fact("salt", '"00ff"'),
+    "facts that cannot be read": fact("budget", "{"),
+    "noise that would be drawn again": sa.delete(database.noise),
+    "who was erased forgotten": sa.delete(database.people),
+    "a changed budget": sa.update(database.facts)
+    .where(database.facts.c.name == "budget")
     .values(value='{"pattern": "9", "strong": "9", "delta": null}'),
 }  # fmt: skip
 
@@ -262,12 +268,12 @@ def test_a_backup_goes_on_behind_its_fence(lasting, tmp_path):
     stream.stop()
     start(curator, panel, query=dn.Sum(), epsilon="3/2").report(panel.between(42, 45))
     last = curator.head
-    with pytest.raises(StoreError, match="This is a backup"):
+    with refuses(StoreError, "backup-needs-fence"):
         dn.Curator.open(tmp_path / "backup.db")
-    with pytest.raises(StoreError, match="no head"):
+    with refuses(StoreError, "head-invalid"):
         dn.Curator.open(tmp_path / "backup.db", fence="yesterday")
     for wrong in (f"{last.split(':')[0]}:1:{'0' * 32}:3:1:1::p", last.replace(last.split(":")[0], "00000000")):
-        with pytest.raises(StoreError, match="did not publish this head"):
+        with refuses(StoreError, "fence-foreign-head"):
             dn.Curator.open(tmp_path / "backup.db", fence=wrong, people=0)
     restored = dn.Curator.open(tmp_path / "backup.db", fence=last, people=0)
     again = restored.streams()[0]
@@ -304,7 +310,7 @@ def test_a_backup_taken_last_misses_nothing(lasting, tmp_path):
     assert head == curator.head
     restored = dn.Curator.open(tmp_path / "backup.db", fence=head, people=0)
     assert [row.step for row in restored.streams()[0].report(panel)] == list(range(16, 48))
-    with pytest.raises(StoreError, match="there already"):
+    with refuses(StoreError, "backup-exists"):
         curator.backup(tmp_path / "backup.db")
 
 
@@ -326,7 +332,7 @@ def test_a_database_of_somebody_elses_is_left_alone(tmp_path):
     with sqlite3.connect(tmp_path / "city.db") as plain:
         plain.execute("create table plans (mine text)")
         plain.execute("insert into plans values ('untouched')")
-    with pytest.raises(StoreError, match="tables of somebody else") as refused:
+    with refuses(StoreError, "store-foreign-tables") as refused:
         dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1"))
     assert "of its own" in refused.value.hint
     with sqlite3.connect(tmp_path / "city.db") as plain:
@@ -336,7 +342,7 @@ def test_a_database_of_somebody_elses_is_left_alone(tmp_path):
 
 def test_a_store_in_memory_has_no_backup():
     """What ends with the process cannot be backed up."""
-    with pytest.raises(StoreError, match="in memory"):
+    with refuses(StoreError, "memory-store-no-backup"):
         dn.Curator.in_memory().backup("nowhere.db")
 
 
@@ -367,7 +373,7 @@ def test_a_stream_is_found_by_how_its_name_begins(opens, which):
     two = start(curator, panel, query=dn.Sum())
     assert curator.stream(two.plan.hash).plan == two.plan
     if which == "" or {one.plan.hash[0], two.plan.hash[0]}.isdisjoint("0"):
-        with pytest.raises(StreamError, match="begin with"):
+        with refuses(StreamError, "stream-ambiguous"):
             curator.stream(which)
 
 
@@ -376,7 +382,7 @@ def test_a_store_of_a_later_version_is_refused(lasting):
     curator = lasting()
     with curator._store.transaction():
         curator._store.connection.execute(
-            sa.update(schema.facts).where(schema.facts.c.name == "version").values(value="99")
+            sa.update(database.facts).where(database.facts.c.name == "version").values(value="99")
         )
     with pytest.raises(StoreError, match="version 99"):
         lasting()
@@ -404,9 +410,9 @@ def test_a_household_that_is_erased_is_gone(opens, silence, tmp_path):
         panel.following(less, first_step=0).between(20, 48)
     )
     assert support.numerators(rows) == support.numerators(expected)[: len(rows)]
-    with pytest.raises(PopulationError, match="erased"):
+    with refuses(PopulationError, "history-erased-household"):
         start(curator, panel, query=dn.Mean())
-    with pytest.raises(StreamError, match="No plan"):
+    with refuses(StreamError, "household-unknown"):
         curator.erase("7")
     assert curator.verify().sound
 
@@ -425,7 +431,7 @@ def test_a_new_tenant_does_not_move_until_the_next_plan(opens, silence):
         panel.following(still, first_step=0)
     )
     assert support.numerators(rows) == support.numerators(expected)
-    with pytest.raises(StreamError, match="said before"):
+    with refuses(StreamError, "household-moved-already"):
         curator.move_out("7", 30)
     assert curator.verify().sound
 
@@ -473,7 +479,7 @@ def test_a_restored_store_does_not_learn_from_what_others_may_have_reported(last
     curator.backup(tmp_path / "backup.db")
     start(curator, panel, **STRONG).report(panel.between(16, 32))
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
-    with pytest.raises(OverlapError, match="restored"):
+    with refuses(OverlapError, "restored-history"):
         start(restored, panel)
     plan = support.plan_for(panel)
     restored.start(plan, history=panel.between(32, 48), acknowledge="untested", accept_worse=True)
@@ -493,7 +499,7 @@ def test_a_cycles_noise_is_never_drawn_twice(opens, monkeypatch):
     assert len(drawn) == 1
     with stream._store.transaction():
         assert stream._store.noisy_cycles(1) == []
-        with pytest.raises(StoreError, match="closed"):
+        with refuses(StoreError, "cycle-closed"):
             stream._store.cycle_noise(1, 4)
 
 
@@ -566,7 +572,7 @@ def test_what_was_reported_is_in_no_file(on, tmp_path, monkeypatch):
     stream.report(panel.between(16, 18))
     assert found(mark.to_bytes(8, "little")) == []
     with stream._store.transaction():
-        nonce = stream._store.connection.scalar(sa.select(schema.noise.c.nonce)).encode()
+        nonce = stream._store.connection.scalar(sa.select(database.noise.c.nonce)).encode()
     assert found(str(drawn).encode())
     assert found(nonce)
     stream.report(panel.between(18, 20))
@@ -727,8 +733,8 @@ def test_a_tail_that_was_cut_off_is_missed_by_who_has_the_head(opens):
     head = curator.status().head
     with curator._store.transaction():
         last = int(head.split(":")[1])
-        curator._store.connection.execute(sa.delete(schema.ledger).where(schema.ledger.c.number == last))
-        for table in (schema.rows, schema.used):
+        curator._store.connection.execute(sa.delete(database.ledger).where(database.ledger.c.number == last))
+        for table in (database.rows, database.used):
             curator._store.connection.execute(sa.delete(table))
     assert curator.verify().sound
     assert not curator.verify(head).sound
@@ -781,7 +787,7 @@ def test_behind_a_fence_nothing_is_forgotten_by_stopping(lasting, tmp_path):
     stream.report(panel.between(20, 32))
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
     assert restored.streams()[0].stop() == 32
-    with pytest.raises(OverlapError, match="Hint:"):
+    with refuses(OverlapError, "restored-history"):
         restored.start(
             support.plan_for(panel), history=panel.between(20, 36), acknowledge="untested", accept_worse=True
         )
@@ -798,7 +804,7 @@ def test_levels_that_a_backup_does_not_know_are_not_mixed(lasting, tmp_path):
         restored = dn.Curator.open(tmp_path / f"{name}.backup", fence=curator.status().head)
         plan = support.plan_for(panel, **wanted)
         history = panel.between(20, 20 + 4 * plan.history)
-        with pytest.raises(OverlapError, match="restored"):
+        with refuses(OverlapError, "restored-levels"):
             restored.start(plan, history=history, acknowledge="untested", accept_worse=True)
 
 
@@ -830,7 +836,7 @@ def test_stores_may_share_a_folder_for_profiles(on, tmp_path):
     start(two, panel)
     dn.Curator.open(tmp_path / "one.db", profiles=shared)
     one.backup(tmp_path / "backup.db")
-    with pytest.raises(StoreError, match="backup"):
+    with refuses(StoreError, "backup-needs-fence"):
         dn.Curator.open(tmp_path / "backup.db", profiles=shared)
     for name in ("one", "two"):
         assert dn.Curator.open(tmp_path / f"{name}.db", profiles=shared).verify().sound
@@ -851,14 +857,14 @@ def test_what_is_owed_to_people_is_owed_by_every_copy(lasting, tmp_path):
     with pytest.raises(StoreError, match="1 erasure"):
         start(two, panel)
     two.erase("3")
-    with pytest.raises(PopulationError, match="erased"):
+    with refuses(PopulationError, "history-erased-household"):
         start(two, panel)
     start(two, panel.without(["3"]))
 
 
 def test_what_goes_wrong_after_a_commit_undoes_nothing(on, monkeypatch):
     """A file that cannot be deleted once an erasure has happened is deleted with the next transaction."""
-    from diurnal.curator.shelf import FolderShelf
+    from diurnal.curator.started_plan import FolderShelf
 
     panel = support.town()
     curator = on("sqlite", budget=support.ROOMY)

@@ -9,14 +9,13 @@ import pytest
 
 import diurnal as dn
 import support
-from diurnal.curator import batch
-from diurnal.curator.batch import Sent
-from diurnal.curator.rehearsal import rehearse
+from diurnal.curator import intake
+from diurnal.curator.intake import Sent, rehearse, watch_folder
 from diurnal.curator.units import ALARM, REFUSE, Bounds, Run, Scores, look
-from diurnal.curator.watch import watch_folder
 from diurnal.errors import ReadingsError, UnitError
 from diurnal.readings.data import order_of
 from diurnal.study.town import Town
+from support import refuses
 
 TOWN = Town(homes=99, days=16, gap_rate=0)
 PANEL = TOWN.panel()
@@ -80,7 +79,7 @@ def test_wh_taken_as_kwh_are_refused(reference, tmp_path):
     step = PANEL.between(48 * HISTORY, 48 * HISTORY + 1)
     # A few homes whose readings stay within the domain, so that there is something left to be taken.
     low = step.following(np.where(np.arange(99) < 9, 5, step.readings), first_step=step.first_step)
-    with pytest.raises(UnitError, match="thousand times too large"):
+    with refuses(UnitError, "unit-implausible"):
         stream.report(imported(written(low, tmp_path / "a.csv", column="kwh"), stream))
     assert stream.rows() == []
 
@@ -161,7 +160,7 @@ def test_a_sender_is_judged_by_its_own_batches():
     for number in range(30):
         part = scaled(PANEL.between(step, step + 2).columns(np.array([number])), 1000)
         with pytest.raises(UnitError) if number >= REFUSE - 1 else contextlib.nullcontext():
-            batch.take(curators[0], Sent(sender="wrong", key=None, content=""), part)
+            intake.take(curators[0], Sent(sender="wrong", key=None, content=""), part)
     assert curators[0].streams()[0].units == ("too large",)
     for times in (1, 1000, 0.005):
         part = scaled(PANEL.between(step + 4, step + 6).columns(np.arange(40, 49)), times)
@@ -177,15 +176,15 @@ def test_the_right_unit_is_taken_at_once_after_a_refusal(tmp_path):
     path = written(day(), tmp_path / "day.csv", times=0.001, column="value")
     sent = Sent(sender="head-end", key="monday", content="")
     with pytest.raises(UnitError):
-        batch.take(curator, sent, imported(path, stream, unit="Wh"))
-    (fate,) = batch.take(curator, sent, imported(path, stream, unit="kWh"))
+        intake.take(curator, sent, imported(path, stream, unit="Wh"))
+    (fate,) = intake.take(curator, sent, imported(path, stream, unit="kWh"))
     assert (fate.again, fate.taken, fate.units) == (False, 99 * 48, "plausible")
 
 
 def test_a_custodian_who_trusts_units_takes_them():
     """Where a plan's public reference is wrong, readings are taken once the custodian says so; they are told of."""
     curator, stream, _ = started(reference=dn.Reference(profile=[8000] * 48), domain=(0, 10**6))
-    with pytest.raises(UnitError, match="public reference") as error:
+    with refuses(UnitError, "unit-implausible") as error:
         stream.report(scaled(day(), 0.1))
     assert "trust_units" in error.value.hint
     curator.trust_units()

@@ -6,10 +6,11 @@ import sqlalchemy as sa
 
 import diurnal as dn
 import support
-from diurnal.curator import watch
-from diurnal.curator.watch import watch_folder, watch_table
+from diurnal.curator import intake
+from diurnal.curator.intake import watch_folder, watch_table
 from diurnal.errors import ReadingsError
 from diurnal.study.town import Town
+from support import refuses
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_each_file_is_taken_once(opens, town, tmp_path, monkeypatch):
     land(town, folder, "c.csv", 301, 302)
     with monkeypatch.context() as patch:
         # Killed before it could be moved.
-        patch.setattr(watch, "_aside", lambda path, target: path)
+        patch.setattr(intake, "_aside", lambda path, target: path)
         assert len(next(iter(watch_folder(stream, folder, once=True, minutes=30))).rows) == 1
     (known,) = watch_folder(stream, folder, once=True, minutes=30)
     assert (known.name, known.again, known.rows) == ("c.csv", True, ())
@@ -85,8 +86,8 @@ def test_what_is_set_aside_is_told_and_counted(opens, town, tmp_path):
     (folder / "a.csv").write_text("\n".join([lines[0], ",".join([home, time, "-5", *groups]), *lines[2:]]) + "\n")
     (folder / "b.csv").write_text("\n".join([lines[0].replace("wh", "mwh"), *lines[1:]]) + "\n")
     first, second = watch_folder(stream, folder, once=True, minutes=30)
-    assert (len(first.rows), first.set_aside) == (12, {"outside the domain": 1})
-    assert stream.quality()["rows of a file, outside the domain"] == 1
+    assert (len(first.rows), first.set_aside) == (12, {"outside_domain": 1})
+    assert stream.quality()["file_outside_domain"] == 1
     assert "another unit, surely" in second.error
     assert (folder / "bad" / "b.csv").exists()
     assert len(stream.rows()) == 12
@@ -105,7 +106,7 @@ def test_it_waits_and_looks_again(opens, town, tmp_path):
 
     watching = watch_folder(stream, folder, wait=wait, minutes=30)
     assert [next(watching).name for _ in range(3)] == ["288.csv", "289.csv", "290.csv"]
-    with pytest.raises(ReadingsError, match="no folder"):
+    with refuses(ReadingsError, "folder-missing"):
         next(watch_folder(stream, tmp_path / "nowhere"))
 
 
@@ -146,7 +147,7 @@ def test_a_panel_like_a_streams_begins_with_its_first_row(town, tmp_path):
     assert panel.grid == town.grid
     assert panel.steps == range(301, 303)
     assert np.array_equal(panel.readings, town.between(301, 303).readings)
-    with pytest.raises(ReadingsError, match="in memory"):
+    with refuses(ReadingsError, "panel-like-stays-in-memory"):
         dn.panel(tmp_path / "a.csv", like=town.grid, out=tmp_path / "b.parquet")
 
 

@@ -14,6 +14,7 @@ from diurnal.planning.accuracy import report_error
 from diurnal.planning.planner import worse_than_nothing
 from diurnal.promise import noise
 from diurnal.show.cli import app
+from support import refuses
 
 HOMES, HISTORY = 100, 3
 
@@ -56,7 +57,7 @@ def test_a_plan_worse_than_nothing_is_refused_before_anything_is_drawn(level, mo
     curator = dn.Curator.in_memory()
     before = curator.ledger()
     few = homes(n=15 if "cycle" in LEVELS[level].values() else HOMES)
-    with pytest.raises(WorseError, match="worse than publishing nothing at all") as caught:
+    with refuses(WorseError, "plan-worse-than-nothing") as caught:
         start(curator, few, plan(**LEVELS[level]))
     assert "accept_worse=True" in caught.value.hint
     assert curator.ledger() == before
@@ -69,7 +70,7 @@ def test_noise_of_3233_at_a_mean_of_200_is_refused():
     chosen = dn.choose(plan(), homes())
     row = dn.predict(chosen, homes()).row(chosen.mechanisms_text)
     assert row.std == pytest.approx(3233, abs=1)
-    said = worse_than_nothing(chosen, HOMES)
+    said = worse_than_nothing(chosen, HOMES).message
     assert "the error of a report of 100 households is 3,233 Wh, that of nothing at all 400" in said
 
 
@@ -103,17 +104,17 @@ def test_what_is_refused_does_not_depend_on_readings(level):
 
 def test_what_is_publicly_known_makes_a_plan_that_is_started():
     """The same homes and epsilon with bounds from a public mean are started without a word."""
-    wanted = dn.informed(plan(), homes(), level=200)
+    wanted = dn.with_public_bounds(plan(), homes(), mean_reading=200)
     assert start(dn.Curator.in_memory(), homes(), wanted).plan.reference is not None
 
 
 @pytest.mark.parametrize("level", ["strong", "pattern"])
 def test_a_reference_without_bounds_is_compared_with_itself(level):
     """With a public reference and the domain as bounds, nothing at all is the reference: the plan is refused."""
-    reference = dn.informed(plan(), homes(), level=200).reference
+    reference = dn.with_public_bounds(plan(), homes(), mean_reading=200).reference
     named = {"mechanism": "cube", **({"cycle_mechanism": "cube"} if level == "strong" else {})}
     wanted = plan(level=level, reference=reference, **named)
-    with pytest.raises(WorseError, match="public reference as the report"):
+    with refuses(WorseError, "plan-worse-than-nothing"):
         start(dn.Curator.in_memory(), homes(), wanted)
 
 
@@ -146,7 +147,7 @@ def test_explain_says_that_it_would_be_refused():
     with pytest.raises(WorseError):
         curator.explain(plan(), history, accept_worse=False)
     assert "refused unless somebody accepts that" in " ".join(dn.explain(plan(), homes()))
-    informed = dn.informed(plan(), homes(), level=200)
+    informed = dn.with_public_bounds(plan(), homes(), mean_reading=200)
     assert "worse than publishing nothing" not in " ".join(curator.explain(informed, history))
     assert "refused unless" not in " ".join(dn.explain(informed, homes()))
 
@@ -154,7 +155,7 @@ def test_explain_says_that_it_would_be_refused():
 @pytest.mark.parametrize("odd", [1, "yes", None])
 def test_only_true_accepts(odd):
     """Anything but True or False is refused by its kind."""
-    with pytest.raises(PlanError, match="accept_worse as bool"):
+    with refuses(PlanError, "argument-type"):
         start(dn.Curator.in_memory(), homes(), plan(), accept_worse=odd)
 
 
@@ -206,7 +207,7 @@ def test_what_is_judged_is_what_the_planner_predicts(level, level_known):
     for mechanism in ("laplace", "cube"):
         wanted = plan(**LEVELS[level], mechanism=mechanism, cycle_mechanism=mechanism)
         if level_known and wanted.level != "cycle":
-            wanted = dn.informed(plan(**LEVELS[level]), homes(), level=200)
+            wanted = dn.with_public_bounds(plan(**LEVELS[level]), homes(), mean_reading=200)
         wanted = dn.choose(wanted, homes())
         row = dn.predict(wanted, homes()).row(wanted.mechanisms_text)
         assert report_error(wanted, HOMES) == pytest.approx(row.errors.step)

@@ -100,7 +100,7 @@ def test_the_promise_says_which_noise_a_plan_chooses_and_what_many_days_of_it_co
         chosen, *costs, away = told[f"l2-norm, {words[coefficients]}"]
         for n in homes:
             shape = diurnal.Shape(group_sizes=(n,), grid=grid, n_cycles=60)
-            plan = diurnal.choose(diurnal.informed(drafted, shape, level="400"), shape)
+            plan = diurnal.choose(diurnal.with_public_bounds(drafted, shape, mean_reading="400"), shape)
             assert (plan.cycle_mechanism, plan.cycle_basis.size) == ("basis", coefficients), n
             assert f"{n:,}" in chosen or n == 15
         assert_costs(plan, costs, away)
@@ -151,7 +151,7 @@ WITHOUT = {"watch_frame"}
 @pytest.mark.parametrize("name", sorted(set(diurnal.__all__) - WITHOUT))
 def test_every_public_name_has_an_example_on_its_page(name):
     """The page of the reference that describes a name also uses it, in a snippet that runs."""
-    blocks = {f"diurnal.{name}", f"diurnal.check.verdict.{name}"}
+    blocks = {f"diurnal.{name}", f"diurnal.periodicity.verdict.{name}"}
     page = next(
         text
         for text in (path.read_text() for path in (DOCS / "reference").glob("*.md"))

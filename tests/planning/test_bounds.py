@@ -6,6 +6,7 @@ import pytest
 import diurnal as dn
 from diurnal.errors import PlanError
 from diurnal.study.town import Town
+from support import refuses
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def shape(panel, n=200):
 
 def test_public_readings_give_reference_and_bounds(elsewhere):
     """A plan gets the open homes' profile as its reference, a body around it, and a bound of a day's variations."""
-    plan = dn.informed(draft(elsewhere), shape(elsewhere), open_data=elsewhere)
+    plan = dn.with_public_bounds(draft(elsewhere), shape(elsewhere), open_data=elsewhere)
     assert plan.reference == dn.public_reference(elsewhere)
     assert plan.body.reference == plan.reference.profile
     assert plan.variation_bound.radius > 0
@@ -39,12 +40,12 @@ def test_what_a_plan_says_itself_stays(elsewhere, level):
     """Bounds and reference that the plan has are not replaced, and a mechanism by slots gets no Ellipsoid."""
     own = dn.Ellipsoid(radius=777)
     reference = dn.Reference(profile=[5] * 48)
-    plan = dn.informed(
+    plan = dn.with_public_bounds(
         draft(elsewhere, level=level, body=own, reference=reference), shape(elsewhere), open_data=elsewhere
     )
     assert (plan.body, plan.reference) == (own, reference)
     by_slot = {"mechanism": "cube", "cycle_mechanism": "cube"}
-    plan = dn.informed(draft(elsewhere, level=level, **by_slot), shape(elsewhere), open_data=elsewhere)
+    plan = dn.with_public_bounds(draft(elsewhere, level=level, **by_slot), shape(elsewhere), open_data=elsewhere)
     assert plan.body is None
     assert isinstance(plan.variation_bound, int) == (level == "strong")
 
@@ -52,7 +53,7 @@ def test_what_a_plan_says_itself_stays(elsewhere, level):
 def test_more_homes_allow_wider_bodies(elsewhere):
     """Noise is divided by the number of homes and what is clipped is not, so bodies grow with it."""
     radii = [
-        dn.informed(draft(elsewhere), shape(elsewhere, n), open_data=elsewhere).body.radius
+        dn.with_public_bounds(draft(elsewhere), shape(elsewhere, n), open_data=elsewhere).body.radius
         for n in (20, 200, 20_000)
     ]
     assert radii == sorted(radii)
@@ -63,7 +64,7 @@ def test_the_body_is_not_the_reference_alone(elsewhere):
     """A body so narrow that everybody is put on the reference would look good on the open homes themselves: homes
     that use a quarter more would all be reported as these.
     """
-    plan = dn.informed(draft(elsewhere, level="pattern"), shape(elsewhere, 2000), open_data=elsewhere)
+    plan = dn.with_public_bounds(draft(elsewhere, level="pattern"), shape(elsewhere, 2000), open_data=elsewhere)
     basis = dn.choose(plan, shape(elsewhere, 2000), open_data=elsewhere)
     more = elsewhere.following(elsewhere.readings * 5 // 4, present=elsewhere.present, first_step=0)
     layer = basis.pattern_layer()
@@ -79,7 +80,9 @@ def test_more_epsilon_is_never_predicted_to_be_worse(elsewhere, level):
     """Radii are chosen by the very error that is predicted, so it falls as epsilon grows."""
     errors = []
     for epsilon in ("0.2", "0.5", "1", "1.5", "2", "5"):
-        plan = dn.informed(draft(elsewhere, level=level, epsilon=epsilon), shape(elsewhere), open_data=elsewhere)
+        plan = dn.with_public_bounds(
+            draft(elsewhere, level=level, epsilon=epsilon), shape(elsewhere), open_data=elsewhere
+        )
         chosen = dn.choose(plan, shape(elsewhere), open_data=elsewhere)
         errors.append(dn.predict(chosen, shape(elsewhere), open_data=elsewhere).mechanisms[0].errors.step)
     assert errors == sorted(errors, reverse=True)
@@ -87,21 +90,21 @@ def test_more_epsilon_is_never_predicted_to_be_worse(elsewhere, level):
 
 def test_an_epsilon_of_its_own_for_a_cycle_is_no_hindrance(elsewhere):
     """A strong plan with another cycle_epsilon gets its bounds too."""
-    plan = dn.informed(draft(elsewhere, cycle_epsilon="3"), shape(elsewhere), open_data=elsewhere)
+    plan = dn.with_public_bounds(draft(elsewhere, cycle_epsilon="3"), shape(elsewhere), open_data=elsewhere)
     assert (plan.cycle_epsilon, plan.level) == (3, "strong")
 
 
 def test_counting_needs_no_bounds(elsewhere):
     """A plan at level cycle is left as it is."""
     plan = draft(elsewhere, query=dn.Share(above=500), level="cycle", history=0)
-    assert dn.informed(plan, shape(elsewhere), open_data=elsewhere) is plan
+    assert dn.with_public_bounds(plan, shape(elsewhere), open_data=elsewhere) is plan
 
 
 def test_open_data_on_another_grid_is_refused(elsewhere):
     """Slots and units must be the plan's."""
     weekly = elsewhere.with_period("2d")
-    with pytest.raises(PlanError, match="slots"):
-        dn.informed(draft(elsewhere), shape(elsewhere), open_data=weekly)
+    with refuses(PlanError, "open-data-grid"):
+        dn.with_public_bounds(draft(elsewhere), shape(elsewhere), open_data=weekly)
 
 
 def test_private_readings_are_no_open_data(elsewhere):
@@ -112,7 +115,7 @@ def test_private_readings_are_no_open_data(elsewhere):
     copy = elsewhere.following(elsewhere.readings, present=elsewhere.present, first_step=0)
     plan = draft(elsewhere)
     for private in (elsewhere, copy, elsewhere.columns(np.arange(5, 9)), elsewhere.first(3)):
-        for use in (dn.informed, dn.choose, dn.predict):
-            with pytest.raises(PlanError, match="readings of the private panel"):
+        for use in (dn.with_public_bounds, dn.choose, dn.predict):
+            with refuses(PlanError, "open-data-private"):
                 use(plan, elsewhere, open_data=private)
-    assert dn.informed(plan, elsewhere, open_data=other).reference is not None
+    assert dn.with_public_bounds(plan, elsewhere, open_data=other).reference is not None

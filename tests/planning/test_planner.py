@@ -6,13 +6,14 @@ import pytest
 
 import diurnal as dn
 import support
-from diurnal.curator.layers import Layers
+from diurnal.curator.release import Layers
 from diurnal.errors import PlanError
 from diurnal.planning.accuracy import known_total
 from diurnal.planning.prediction import Errors, Prediction, Row
 from diurnal.promise.mechanisms import SLOTS
 from diurnal.show.certificate import certificate
-from diurnal.study.audit import laws
+from diurnal.study.audit import exact
+from support import refuses
 
 DAY = dn.Grid()
 SHAPE = dn.Shape(group_sizes=(226,))
@@ -123,7 +124,7 @@ def test_auto_takes_a_basis_for_cycles_only_with_open_data():
     readings = np.tile(profile, (10, 1)) + rng.integers(-40, 40, size=(480, 60))
     open_data = dn.Panel.from_array(np.maximum(readings, 0).astype(int))
     one = plan(level="strong", reference=REFERENCE, variation_bound=dn.Ellipsoid(radius=800))
-    with pytest.raises(PlanError, match="open data"):
+    with refuses(PlanError, "planner-no-mechanism"):
         dn.choose(one, SHAPE)
     assert dn.choose(one, SHAPE, open_data=open_data).cycle_mechanism == "basis"
     assert dn.predict(one, SHAPE, open_data=open_data).row("basis+basis").bias is not None
@@ -168,7 +169,9 @@ def test_an_error_of_which_not_all_is_known_is_a_least_one():
 def test_predicted_noise_is_that_of_rows_where_small_groups_are_drawn_towards_the_reference(level, sizes):
     """A layer that shrinks noisy coefficients does so by the group's size: rows have the predicted noise."""
     asked = dn.Plan(epsilon="1", domain=(0, 20_000), history=91, level=level, groups="suburb")
-    chosen = dn.choose(dn.informed(asked, dn.Shape(group_sizes=sizes), level=400), dn.Shape(group_sizes=sizes))
+    chosen = dn.choose(
+        dn.with_public_bounds(asked, dn.Shape(group_sizes=sizes), mean_reading=400), dn.Shape(group_sizes=sizes)
+    )
     assert chosen.shrink
     n = min(sizes)
     layers = Layers(chosen, 1, n, n)
@@ -238,7 +241,7 @@ def test_the_largest_group_of_sums_has_its_error_said():
 
 def test_auto_never_drops_the_user_s_bounds():
     """An Ellipsoid is for a basis: without a public reference auto refuses, rather than take the domain instead."""
-    with pytest.raises(PlanError, match="Ellipsoid"):
+    with refuses(PlanError, "planner-no-mechanism"):
         dn.choose(plan(body=dn.Ellipsoid(radius=3000)), SHAPE)
     chosen = dn.choose(plan(body=dn.Ellipsoid(radius=3000), reference=REFERENCE), SHAPE)
     assert (chosen.mechanism, chosen.body) == ("basis", dn.Ellipsoid(radius=3000))
@@ -275,7 +278,7 @@ def test_epsilon_for_a_target_error_reaches_it_and_not_much_more(target):
 def test_an_error_below_the_bias_is_out_of_reach():
     """No epsilon removes what a basis drops: a PlanError says so."""
     spiky = dn.Reference(profile=[2000 if s == 7 else 100 for s in range(48)])
-    with pytest.raises(PlanError, match="No epsilon"):
+    with refuses(PlanError, "planner-error-unreachable"):
         dn.epsilon_for(plan(mechanism="basis", reference=spiky), SHAPE, "1")
 
 
@@ -462,7 +465,7 @@ def test_the_price_of_a_known_total_is_predicted():
     fields = {"epsilon": "1", "domain": (0, 8000), "history": 91}
     cube = dn.Plan(**fields, mechanism="cube", cycle_mechanism="cube", variation_bound=500)
     assert known_total(cube, 100) == pytest.approx((2304, 402.6, 2304), abs=0.5)
-    chosen = dn.choose(dn.informed(dn.Plan(**fields), shape, level=300), shape)
+    chosen = dn.choose(dn.with_public_bounds(dn.Plan(**fields), shape, mean_reading=300), shape)
     unknown, slot, beside = known_total(chosen, 100)
     assert 0.9 * unknown < slot <= unknown
     # Of five waves slots beside each other have most of their noise in common.
@@ -477,7 +480,7 @@ def test_what_a_known_total_gives_away_is_what_is_predicted():
         epsilon="1", domain=(0, 8000), history=91, mechanism="cube", cycle_mechanism="cube", variation_bound=500
     )
     repeats, known, other = (
-        laws.draw(layer, 3000, rng) for layer in (cube.pattern_layer(), *[cube.cycle_layer()] * 2)
+        exact.draw(layer, 3000, rng) for layer in (cube.pattern_layer(), *[cube.cycle_layer()] * 2)
     )
     variances = [float(np.mean(each**2)) for each in (repeats, known)]
     guess = (repeats + known) * variances[0] / sum(variances)

@@ -14,6 +14,7 @@ from diurnal.planning import constants, tabled
 from diurnal.planning.accuracy import _peak, kept_share, mechanism_row
 from diurnal.planning.public import typical
 from diurnal.promise.mechanisms.prior import spread
+from support import refuses
 
 GRID = dn.Grid()
 WEEK = dn.Grid(slots=336)
@@ -32,7 +33,7 @@ def shape(*sizes, grid=GRID):
 
 
 def informed(plan, *sizes, **more):
-    return dn.informed(plan, shape(*(sizes or (226,)), grid=plan.grid), **{"level": "370", **more})
+    return dn.with_public_bounds(plan, shape(*(sizes or (226,)), grid=plan.grid), **{"mean_reading": "370", **more})
 
 
 def test_a_level_is_enough():
@@ -103,14 +104,14 @@ def test_other_readings_have_no_table():
     """Generation and odd periods get their bounds from open data, or none."""
     assert informed(draft(channel="generation")).body is None
     odd = dn.Grid(slots=10)
-    with pytest.raises(PlanError, match="No public shape"):
+    with refuses(PlanError, "public-shape-unknown"):
         informed(draft(grid=odd))
 
 
 def test_something_public_must_be_given():
     """Neither open data nor a level: a PlanError that asks for one."""
-    with pytest.raises(PlanError, match="publicly known"):
-        dn.informed(draft(), shape(226))
+    with refuses(PlanError, "public-knowledge-missing"):
+        dn.with_public_bounds(draft(), shape(226))
 
 
 def test_open_data_is_brought_to_the_level():
@@ -196,7 +197,7 @@ def test_why_and_how_long_are_said():
 
 def test_a_total_is_split_at_best():
     """The two epsilons add up to the total, and no other split of the grid is predicted to be better."""
-    plan = dn.best_split(draft("strong"), shape(226), "2", level="370")
+    plan = dn.best_split(draft("strong"), shape(226), "2", mean_reading="370")
     assert plan.eps_z + plan.eps_w == 2
 
     def error(eps_z):
@@ -205,8 +206,8 @@ def test_a_total_is_split_at_best():
 
     assert error(plan.eps_z) <= min(error(Fraction(part, 8)) for part in (2, 4, 6, 8, 10, 12, 14))
     assert abs(plan.eps_z - 1) <= Fraction(1, 2)
-    with pytest.raises(PlanError, match="strong"):
-        dn.best_split(draft(), shape(226), "2", level="370")
+    with refuses(PlanError, "planner-needs-strong"):
+        dn.best_split(draft(), shape(226), "2", mean_reading="370")
 
 
 def test_the_largest_of_noisy_slots_is_larger():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from diurnal import Budget
 from diurnal.errors import PlanError
 from diurnal.promise.budget import Loss, epsilon_of, zcdp_for
+from support import refuses
 
 epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=3, max_denominator=1000)
 DELTA = Fraction(1, 10**6)
@@ -121,7 +122,7 @@ def test_sums_are_those_of_opendp_s_own_composition():
 
 def test_a_concentrated_loss_needs_a_delta():
     """Reading a Gaussian loss without a delta raises, with a remedy."""
-    with pytest.raises(PlanError, match="delta"):
+    with refuses(PlanError, "plan-needs-delta"):
         Loss.concentrated(Fraction(1)).at(None)
 
 

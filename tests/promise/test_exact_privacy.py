@@ -14,7 +14,7 @@ import support
 from diurnal import Basis, Body, Ellipsoid, Histogram, Plan, Share, Sum, Weighted
 from diurnal.promise.mechanisms import SLOTS, BasisMechanism
 from diurnal.study import paper
-from diurnal.study.audit import laws
+from diurnal.study.audit import exact
 
 TOP = 2
 SLACK = 1e-7
@@ -87,7 +87,7 @@ def test_pattern_neighbours_differ_by_one_periodic_shift_within_epsilon(mechanis
 
 
 def _norm_loss(layer, move):
-    return float(laws.distances(layer, [np.rint(move)])[0])
+    return float(exact.distances(layer, [np.rint(move)])[0])
 
 
 @pytest.mark.usefixtures("silence")
@@ -351,7 +351,7 @@ def test_totals_that_are_multiplied_keep_their_promise():
     ours, theirs = (run(plan, support.small_panel(x, slots=3)) for x in (low, high))
     points = support.grid_points(3, 8)
     move = ((theirs - ours)[0] * layer.multiplier).round().astype(int)
-    ratio = laws.log_mass(layer, points) - laws.log_mass(layer, points - move)
+    ratio = exact.log_mass(layer, points) - exact.log_mass(layer, points - move)
     assert np.abs(ratio).max() == pytest.approx(4, rel=1e-6)
 
 
@@ -401,7 +401,7 @@ def test_gaussian_layers_keep_their_concentrated_loss(data):
     move = (theirs - ours)[0]
     layer = plan.pattern_layer()
     points = np.arange(-400, 401)[:, None]
-    p, q = (laws.log_mass(layer, points - shift) for shift in (0, move))
+    p, q = (exact.log_mass(layer, points - shift) for shift in (0, move))
     total = np.log(np.exp(p).sum())
     for order in (1.5, 2, 4, 16):
         divergence = np.log(np.exp(order * (p - total) + (1 - order) * (q - total)).sum()) / (order - 1)

@@ -11,8 +11,9 @@ import support
 from diurnal.promise.budget import NOTHING
 from diurnal.promise.levels import LEVELS
 from diurnal.show.page import words
-from diurnal.study.audit.canary import canaries, to_audit
 from diurnal.study.audit.exact import worst_cases
+from diurnal.study.audit.transcripts import canaries, to_audit
+from support import refuses
 
 every_level = pytest.mark.parametrize("level", LEVELS.values(), ids=lambda level: level.name)
 WORDS = ("promised", "uncounted", "noise", "apart", "unit", "known_as", "unhidden")
@@ -72,7 +73,7 @@ def test_what_is_exact_is_not_hidden_and_what_is_noisy_is(level):
 @every_level
 def test_a_level_has_all_its_words(level):
     """Each text can be filled in with what a cycle is called, and nothing else is left open."""
-    told = {"cycle": "day", "larger": "so much"}
+    told = {"cycle": "day", "larger": "so much", "allows": "epsilon allows"}
     texts = [getattr(level, name) for name in WORDS] + [said for name in SENTENCES for said in getattr(level, name)]
     for said in texts:
         assert {field for _, field, _, _ in string.Formatter().parse(said) if field is not None} <= set(told)
@@ -146,5 +147,5 @@ def begin(curator, panel, plan):
 @pytest.mark.parametrize("name", ["", "weak", None, 3, ["strong"], {}])
 def test_a_level_that_nobody_knows_is_refused_in_a_sentence(name):
     """Whatever kind of value it is."""
-    with pytest.raises(dn.errors.PlanError, match="Unknown level"):
+    with refuses(dn.errors.PlanError, "field-unknown-value"):
         dn.Plan(epsilon="1", domain=(0, 100), history=4, level=name)

@@ -16,6 +16,7 @@ import pytest
 
 import diurnal as dn
 from diurnal.errors import ReadingsError
+from support import refuses
 
 START = datetime(2012, 7, 1)
 TIMES = [START + timedelta(minutes=30 * i) for i in range(48)]
@@ -100,7 +101,7 @@ def test_a_query_on_postgresql(postgres):
 @pytest.mark.parametrize("sql", ["select * from nowhere", "selekt", "select 1/0 as household"])
 def test_a_query_that_fails(postgres, sql):
     """A query that the database refuses is an error without the database's own words or address."""
-    with pytest.raises(ReadingsError, match="the query: The database refused it") as error:
+    with refuses(ReadingsError, "database-refused") as error:
         dn.panel(dn.read(sql, database=postgres), zone="UTC")
     assert "nowhere" not in str(error.value)
     assert postgres not in repr(error.value)
@@ -108,9 +109,9 @@ def test_a_query_that_fails(postgres, sql):
 
 def test_an_unknown_database():
     """An address of no known kind is an error that says which kinds there are."""
-    with pytest.raises(ReadingsError, match="unknown kind"):
+    with refuses(ReadingsError, "database-url"):
         dn.read("select 1", database="oracle9i://x/y")
-    with pytest.raises(ReadingsError, match="unknown kind"):
+    with refuses(ReadingsError, "database-url"):
         dn.read("select 1", database="not an address")
 
 
@@ -169,7 +170,7 @@ def test_auto_says_what_it_saw(tmp_path):
 def test_a_unit_must_be_known():
     """A value column whose name has no unit is refused until the user says it."""
     rows = table().rename_columns(["household", "time", "value"])
-    with pytest.raises(ReadingsError, match="In which unit"):
+    with refuses(ReadingsError, "column-unit-unclear"):
         dn.read(rows)
     check(dn.panel(dn.read(rows, unit="kWh"), zone="UTC"))
 
@@ -195,7 +196,7 @@ def test_a_format_of_ones_own(tmp_path):
     path.write_text("a;2012-07-01 00:00;0,1\na;2012-07-01 00:30;O,2\n")
     with pytest.raises(ReadingsError, match=r"retailer.txt, line 2: column value: Expected a number, got text"):
         dn.panel(dn.read(path, format=Retailer()), zone="UTC")
-    with pytest.raises(ReadingsError, match="has no writer"):
+    with refuses(ReadingsError, "format-no-writer"):
         dn.write(dn.Panel.from_array([[1]]), path, format=Retailer())
 
 
@@ -230,7 +231,7 @@ def test_a_broken_parquet_file(tmp_path):
     write_files(tmp_path)
     path = tmp_path / "one.parquet"
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(ReadingsError, match=r"one.parquet: It is no Parquet file, or damaged"):
+    with refuses(ReadingsError, "part-not-parquet"):
         dn.panel(dn.read(path), zone="UTC")
 
 
@@ -260,7 +261,7 @@ def test_names_are_text_or_whole_numbers(kind, match):
 def test_two_columns_of_one_name_in_a_frame():
     """A frame with two columns of one name is refused."""
     rows = pa.table([*table().columns, table()["kwh"]], ["a", "time", "kwh", "kwh"])
-    with pytest.raises(ReadingsError, match="Two columns have one name"):
+    with refuses(ReadingsError, "columns-repeated"):
         dn.read(rows, household="a")
 
 
@@ -289,7 +290,7 @@ def test_a_frame_can_be_read_again_and_a_stream_cannot():
         check(dn.panel(homes, zone="UTC"))
     homes = dn.read(table().to_reader())
     check(dn.panel(homes, zone="UTC"))
-    with pytest.raises(ReadingsError, match="stream"):
+    with refuses(ReadingsError, "stream-read-before"):
         dn.panel(homes, zone="UTC")
 
 
@@ -303,7 +304,7 @@ def test_a_label_that_is_said_is_kept():
 
 def test_a_database_that_is_not_there(tmp_path):
     """A SQLite file that does not exist is an error, and is not made."""
-    with pytest.raises(ReadingsError, match="no such database file"):
+    with refuses(ReadingsError, "database-file-missing"):
         dn.read("select 1", database=f"sqlite:///{tmp_path / 'typo.db'}")
     assert list(tmp_path.iterdir()) == []
 
@@ -336,7 +337,7 @@ def test_names_of_several_lines(tmp_path):
     """A stray quote that swallows lines into a name is an error, not a household."""
     path = tmp_path / "quotes.csv"
     path.write_text('household,time,kwh\na,2012-07-01 00:00,1\n"b,2012-07-01 00:30,1\nc",2012-07-01 01:00,1\n')
-    with pytest.raises(ReadingsError, match="Expected a name of one line"):
+    with refuses(ReadingsError, "name-too-long"):
         dn.panel(path, zone="UTC")
 
 
@@ -347,7 +348,7 @@ def test_lists_may_be_frames():
     panel = dn.panel(dn.read(table()), zone="UTC", groups=groups, tenancies=tenancies)
     assert panel.groups == {"suburb": ("Hill", "Lake")}
     assert panel.quality.tenancy_changes == 1
-    with pytest.raises(ReadingsError, match="a group for each household"):
+    with refuses(ReadingsError, "groups-not-mapping"):
         dn.panel(dn.read(table()), zone="UTC", groups={"a": "Hill"})
 
 
@@ -366,7 +367,7 @@ def test_wide_memory_goes_by_cells(tmp_path, monkeypatch):
 def test_a_wide_column_that_is_no_number():
     """In a wide frame, a column of lists is named as what is no meter."""
     rows = pa.table({"time": TIMES, "17": [0.5] * 48, "tags": [[1, 2]] * 48})
-    with pytest.raises(ReadingsError, match="column tags: Expected numbers, got list"):
+    with refuses(ReadingsError, "wide-not-numbers"):
         dn.panel(dn.read(rows), zone="UTC")
 
 
@@ -376,14 +377,14 @@ def test_a_stream_that_failed_once_is_not_read_on():
     homes = dn.read(table().set_column(0, "household", pa.array(names)).to_reader(max_chunksize=4))
     with pytest.raises(ReadingsError, match="row 6"):
         dn.panel(homes, zone="UTC")
-    with pytest.raises(ReadingsError, match="was read before"):
+    with refuses(ReadingsError, "stream-read-before"):
         dn.panel(homes, zone="UTC")
 
 
 def test_a_kept_panel_is_opened_not_imported(tmp_path):
     """A kept panel given to `read` is recognised as one."""
     dn.panel(dn.read(table()), zone="UTC", out=tmp_path / "panel.parquet")
-    with pytest.raises(ReadingsError, match="kept panel already"):
+    with refuses(ReadingsError, "panel-already-kept"):
         dn.read(tmp_path / "panel.parquet")
 
 

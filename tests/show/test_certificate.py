@@ -84,13 +84,13 @@ def test_what_bounds_clip_is_said_by_where_it_is_known_from():
     grid, sizes = dn.Grid(), dn.Shape(grid=dn.Grid(), n_cycles=60, group_sizes=(60,))
     elsewhere = Town(homes=20, days=30, seed=2).panel()
     draft = dn.Plan(level="pattern", epsilon="1", domain=(0, 8000), history=28, grid=grid)
-    tabled = dn.choose(dn.informed(draft, sizes, level=400, free=False), sizes)
-    told = "as it was on the homes that the package's table was made from"
+    tabled = dn.choose(dn.with_public_bounds(draft, sizes, mean_reading=400, free=False), sizes)
+    told = "by the package's table, as it was on homes of two other regions and of a made-up town"
     for open_data in (None, elsewhere):
         page = certificate(tabled, sizes, open_data=open_data)
         assert told in page
         assert "as far as open data tells" not in page
-        assert "what bounds clip is as it was on homes of other regions" in page
+        assert "what bounds clip is as it was on homes of two other regions and of a made-up town" in page
     own = draft.with_(body=dn.Body(high=2000), mechanism="laplace")
     assert "No open data was given, so what bounds clip is not in them" in certificate(own, sizes)
     assert "as far as open data tells" in certificate(own, sizes, open_data=elsewhere)
@@ -103,7 +103,7 @@ def test_a_reference_that_is_partly_the_homes_own_is_not_called_public():
     """A plan that is drawn to a free reference says that sums of variations are in it."""
     sizes = dn.Shape(grid=dn.Grid(), n_cycles=200, group_sizes=(60,))
     draft = dn.Plan(level="pattern", epsilon="0.1", domain=(0, 8000), history=91, grid=dn.Grid())
-    plan = dn.choose(dn.informed(draft, sizes, level=400), sizes)
+    plan = dn.choose(dn.with_public_bounds(draft, sizes, mean_reading=400), sizes)
     assert plan.free is not None
     page = certificate(plan, sizes)
     assert "drawn to its reference, which is made of the public one and of these homes' sums of variations" in page

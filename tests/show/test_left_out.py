@@ -1,6 +1,5 @@
 """Who was erased is left out of what comes next; and what is refused is said in the words of where it was asked."""
 
-import ast
 import json
 import pathlib
 import re
@@ -9,12 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import diurnal as dn
-from diurnal.errors import InputError, PlanError
+from diurnal.errors import InputError, texts
 from diurnal.readings.written import write
 from diurnal.show.cli import app
-from diurnal.show.cli.verbs import with_flags
 from diurnal.show.files import left_out
-from diurnal.show.web.problems import of_error
 from diurnal.study.town import Town
 
 SOURCE = pathlib.Path(dn.__file__).parent
@@ -72,54 +69,16 @@ def test_a_name_that_is_not_there_is_refused(town, tmp_path):
         left_out(town, [f"@{tmp_path / 'nothing.txt'}"])
 
 
-def hints():
-    """Every hint of what a plan, a check, a store and a stream refuse; 7 for what is put in between."""
-
-    def words(node):
-        if isinstance(node, ast.JoinedStr):
-            return "".join(each.value if isinstance(each, ast.Constant) else "7" for each in node.values)
-        return node.value if isinstance(node, ast.Constant) else ""
-
-    for room in ("planning", "promise", "check", "curator"):
-        for path in (SOURCE / room).rglob("*.py"):
-            for call in ast.walk(ast.parse(path.read_text())):
-                # What `instance` refuses is a value of another type, which only Python can give.
-                if isinstance(call, ast.Call) and getattr(call.func, "id", "") != "instance":
-                    yield from (words(each.value) for each in call.keywords if each.arg == "hint")
-
-
-ONLY_IN_PYTHON = (
-    *(
-        "Give stream.plan",
-        "households=226",
-        "over=4",
-        "cycle_basis=",
-        "Ellipsoid(",
-        "noise='laplace'",
-        "keep='0.9'",
-    ),
-    *(
-        "Thresholds(",
-        "Curator.open(path)",
-        "Spark frame",
-        "dn.panel(",
-        "fence=",
-        "profiles=",
-        "on_bad=",
-        "level=400",
-    ),
-    *("close=True", "people=0", "curator.erase"),
-)
-"""What hints name that neither the service nor, beyond what it has flags for, the command line can be told."""
-
-
-@pytest.mark.parametrize("said", [lambda error: of_error(error).hint, with_flags], ids=["service", "commands"])
-def test_hints_are_in_the_words_of_where_it_was_asked(said):
+@pytest.mark.parametrize("surface", ["http", "cli"])
+def test_remedies_are_in_the_words_of_where_it_was_asked(surface):
     """Neither the service nor the command line speaks of Python's arguments, methods and modules."""
-    python = re.compile(r"\b\w+=['(\w.]|\b(dn|curator|panel|history|verdict|diurnal|Plan)\.[a-z_]+|informed\(")
-    found = [hint for hint in hints() if not any(each in hint for each in ONLY_IN_PYTHON)]
-    assert len(found) > 100
-    assert [hint for hint in found if python.search(said(PlanError("No.", hint=hint)))] == []
+    python = re.compile(
+        r"\b\w+=['(\w.{]|\b(dn|curator|panel|history|verdict|diurnal|Plan)\.[a-z_]+|with_public_bounds\("
+    )
+    others = {code: text for code, text in texts().items() if "only" not in text and "kind" not in text}
+    assert len(others) > 400
+    said = {code: text.get(surface, {}).get("remedy", text["remedy"]) for code, text in others.items()}
+    assert {code: words for code, words in said.items() if python.search(words)} == {}
 
 
 def test_a_plan_that_no_store_would_start_is_not_written(town, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from diurnal.errors import ReadingsError
 from diurnal.study.town import ARCHETYPES, Town, figure_one
+from support import refuses
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "town.md"
 LAGS = range(1, 29)
@@ -421,5 +422,5 @@ def test_homes_of_figure_one_keep_to_their_seeds():
 )
 def test_a_figure_that_cannot_be_is_refused(wrong):
     """Sizes are whole numbers of at least 1."""
-    with pytest.raises(ReadingsError, match="Hint"):
+    with refuses(ReadingsError, "argument-not-whole"):
         figure_one(**wrong)

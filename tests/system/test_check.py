@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diurnal as dn
-from diurnal.check.correlation import correlations
+from diurnal.periodicity.correlation import correlations
 
 # What they share is made by one worker, once.
 pytestmark = pytest.mark.xdist_group("checked")

@@ -10,7 +10,7 @@ from benchmarks.fleet.simulation import simulate
 from benchmarks.fleet.town import Town
 
 import diurnal as dn
-from diurnal.curator import batch, closing, taking
+from diurnal.curator import closing, intake, taking
 from diurnal.curator.open_state import OpenState
 from diurnal.curator.store import Store
 from diurnal.curator.units import Scores
@@ -37,7 +37,7 @@ def test_every_fault_comes_to_what_the_oracle_says(name):
 def test_all_faults_at_once_come_to_what_the_oracle_says():
     """So it is with all of them over a clock change, in a stream of half hours and in one of whole days."""
     found = simulated(*headend.ALL, days=1.5, plans=tuple(desk.PLANS))
-    assert found.counted["late, and not taken"] > 0
+    assert found.counted["late"] > 0
     assert found.refused > 0
 
 
@@ -66,19 +66,19 @@ def row_changed(patch):
 
 
 def last_reading_counts(patch):
-    merged = taking.merged
+    merged = taking._with_more
 
     def last(held, readings, present, counts):
         found = merged(held, readings, present, counts)
         found.readings[present] = readings[present]
         return found
 
-    patch.setattr(taking, "merged", last)
+    patch.setattr(taking, "_with_more", last)
 
 
 def nothing_counted(patch):
     count = Store.count
-    dropped = "ahead of the clock", "late, and not taken"
+    dropped = "ahead_of_clock", "late"
 
     def some(self, plan, counts):
         count(self, plan, {what: number for what, number in counts.items() if what not in dropped})
@@ -87,7 +87,7 @@ def nothing_counted(patch):
 
 
 def batch_taken_twice(patch):
-    patch.setattr(batch, "_has_taken", lambda *given: False)
+    patch.setattr(intake, "_has_taken", lambda *given: False)
     patch.setattr(Store, "take", lambda *given: None)
     patch.setattr(dn.Stream, "remember", lambda *given: None)
 

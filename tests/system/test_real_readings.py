@@ -58,7 +58,7 @@ def test_three_years_of_ausgrid(ausgrid_files, three_years):
     assert len(panel.calendar) == 12
     assert sum(int(block.readings.sum()) for block in panel.blocks()) == total
     assert account.kept == account.readings == n
-    aside = {"another channel": n + closed, quality.CALENDAR: closed // 2, quality.NEVER: closed // 2}
+    aside = {"another_channel": n + closed, quality.CALENDAR: closed // 2, quality.NEVER: closed // 2}
     assert account.set_aside == aside
     assert account.gaps == 0
 

@@ -17,25 +17,24 @@ of a time that has not come yet is set aside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 import numpy as np
 
-from diurnal.curator.records import HeldStep, StreamRecord
+from diurnal.curator.started_plan import Arrival, Mark, StreamRecord
 from diurnal.private import Private
 from diurnal.readings.clock import changed_steps
 
 TOLERANCE = timedelta(minutes=5)
 """How far a clock may be ahead of the store's: a step that begins later has not come yet."""
 
-AHEAD = "ahead of the clock"
+AHEAD = "ahead_of_clock"
 """The counter of readings of steps that have not come yet."""
 
-STRAY = "ahead of the other homes, and dropped"
+STRAY = "ahead_of_homes"
 """The counter of readings that waited, until their deadline, for a roster that never came."""
 
 FEW, HALF = 10, 2
@@ -83,18 +82,6 @@ def reached(
             found.add(step)
             latest = max(latest, step)
     return Reached(steps=frozenset(found), latest=latest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arrival:
-    """When readings of a cycle began to come."""
-
-    cycle: int
-    """The cycle."""
-    time: datetime
-    """When the first of them came; or, once the roster has reached the cycle, when it did."""
-    reached: bool
-    """Whether the roster has reached it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,54 +139,8 @@ def since_end(record: StreamRecord, stop: int) -> datetime:
     return datetime.fromisoformat(record.plan.grid.time(stop))
 
 
-class Mark(NamedTuple):
-    """How a step is held."""
-
-    closed: bool
-    """Whether it takes no more."""
-    reached: bool
-    """Whether enough readings are there for it to close by what is sent."""
-
-
-Noise = Mapping[str, Sequence[int]]
-"""The noise of a cycle, by group."""
-
-
-class Opened(NamedTuple):
-    """What a store knows of a stream that is open."""
-
-    latest: int
-    """The latest step that the roster has reached; -1 before there was one."""
-    arrivals: dict[int, Arrival]
-    """When readings of a cycle began to come, by cycle."""
-    held: dict[int, Mark]
-    """How steps are held."""
-    noisy: frozenset[int]
-    """Cycles whose noise is kept."""
-    contents: frozenset[int]
-    """Cycles of which it is known in which batch their readings came."""
-    published: set[int]
-    """Which steps have rows, of all these cycles and of those that were asked for."""
-
-
 @dataclass(kw_only=True, repr=False)
-class Changes(Private):
-    """What becomes of a stream's open state."""
-
-    latest: int
-    """The latest step that the roster has reached."""
-    arrivals: dict[int, Arrival | None] = field(default_factory=dict)
-    """Arrivals by cycle; None where they are forgotten."""
-    held: dict[int, HeldStep | None] = field(default_factory=dict)
-    """What is held of a step from now on; None where it is erased."""
-    noise: dict[int, Noise | None] = field(default_factory=dict)
-    """Noise that was drawn, by cycle; None where the cycle is over and it is erased, or was never written."""
-    forgotten: set[int] = field(default_factory=set)
-    """Cycles of which it is no longer known in which batch their readings came."""
-
-
-@dataclass(kw_only=True)
-class Known:
+class Known(Private):
     """What is known of a stream when readings come: counts, marks and times. Everything here is decided from it."""
 
     record: StreamRecord

@@ -1,26 +1,22 @@
-"""Curator: starts plans, each once, behind guard and budget.
+"""Curator: starts plans and keeps their streams in one store: one population, one budget, one ledger.
 
-    curator = Curator.in_memory(budget=Budget(pattern="1", strong="1"))
-    stream = curator.start(plan, history=panel.first(91), acknowledge=dn.check(panel).digest)
-    rows = stream.report(panel.after(91))
-
-`start` is the only place where the pattern budget is used: it releases the noisy profile G (theory 4.2).
+What it refuses is in `guard`, what a plan becomes when it is started in `starting`. A household that is erased, or
+moves out, is so in every plan that has it: `erase` and `move_out`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diurnal.curator import closing, far, guard, people, spending, starting
-from diurnal.curator.publishing import forget_over
-from diurnal.curator.records import StreamRecord
-from diurnal.curator.report import Report
-from diurnal.curator.status import Status, StreamStatus
+from diurnal.curator import closing, guard, starting
+from diurnal.curator.release import forget_over
+from diurnal.curator.report import Report, Status, StreamStatus
+from diurnal.curator.started_plan import StreamRecord
 from diurnal.curator.stream import Stream
 from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
@@ -32,8 +28,8 @@ from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
+    from diurnal.curator.opening import Verification
     from diurnal.curator.store import Clock, Store
-    from diurnal.curator.verification import Verification
 
 
 class _OverError(Exception):
@@ -65,7 +61,7 @@ class Curator:
             clock: What time it is, with an offset; the clock of this machine unless given.
         """
         chosen = Budget() if budget is None else budget
-        instance(chosen, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
+        instance(chosen, Budget, "budget", example="Budget(pattern='1', strong='1')")
         from diurnal.curator.store import Store, utc_now
 
         return cls(Store.in_memory(chosen, clock or utc_now))
@@ -117,12 +113,12 @@ class Curator:
         from diurnal.curator.opening import opened
 
         if budget is not None:
-            instance(budget, Budget, "budget", hint="For example Budget(pattern='1', strong='1').")
-        instance(where, (str, Path), "where", hint="A path, or postgresql+psycopg://host/name.")
+            instance(budget, Budget, "budget", example="Budget(pattern='1', strong='1')")
+        instance(where, (str, Path), "where", example="'city.db'")
         if grid is not None:
-            instance(grid, Grid, "grid", hint="For example panel.grid.")
+            instance(grid, Grid, "grid", example="panel.grid")
         if domain is not None:
-            instance(domain, (tuple, list), "domain", hint="For example (0, 8000).")
+            instance(domain, (tuple, list), "domain", example="(0, 8000)")
         said = {
             "grid": None if grid is None else grid.to_json(),
             "domain": None if domain is None else [whole(bound, "domain", least=-(2**62)) for bound in domain],
@@ -186,9 +182,9 @@ class Curator:
             RefusedError: The guard or the budget says no, or nobody has read the verdict.
             WorseError: It is predicted to be worse than publishing nothing at all, and nobody accepts that.
         """
-        instance(plan, Plan, "plan", hint="Make one with Plan(...).")
-        instance(accept_worse, bool, "accept_worse", hint="Say accept_worse=True, or leave it out.")
-        instance(history, Panel, "history", hint="Make a panel with Panel.from_array(readings).")
+        instance(plan, Plan, "plan", example="Plan(...)")
+        instance(accept_worse, bool, "accept_worse", example="True")
+        instance(history, Panel, "history", example="Panel.from_array(readings)")
         with self._store.transaction():
             bound = starting.bound_to(plan, history)
             started = self._started(bound)
@@ -201,10 +197,7 @@ class Curator:
             record, history = self._checked(bound, history, acknowledge)
             guard.check_worth(record, accept=accept_worse)
             used = starting.in_domain(bound, history)
-            if far.is_far(used):
-                record = far.learned(record, used, far.place_for(record, used, self._store))
-            else:
-                record = starting.learned(record, used)
+            record = starting.learned(record, used, self._store)
             guard.check_profiles(record, self._store.records())
             self._store.settle_population(bound)
             self._store.add(starting.with_forms(starting.with_profile(record, used)), history.calendar)
@@ -244,9 +237,9 @@ class Curator:
             guard.check_worth(record, accept=accept_worse is not False)
             worse = worse_than_nothing(bound, min(group.size for group in record.groups))
             return [
-                *([] if worse is None else [worse, UNLESS]),
+                *([] if worse is None else [worse.message, UNLESS]),
                 *starting.differences(record, others),
-                *spending.costs(record, others, self._store),
+                *guard.costs(record, others, self._store),
                 f"It reports from step {record.first_step} on, {bound.grid.time(record.first_step)}.",
             ]
 
@@ -264,14 +257,13 @@ class Curator:
         """A plan that may be started, and its history by the store's calendar; nothing learned or drawn yet."""
         guard.check_people(history, self._store)
         history = history.closing(self._store.calendar())
-        if far.is_far(history):
-            far.check_domain(bound, history)
         record, others = starting.prepared(bound, history, acknowledge), self._store.records()
+        record.cohort.check(bound, history)
         guard.check_population(record, self._store)
         record = replace(record, first_step=guard.first_step(record, others))
         guard.check_restored(record, self._store)
-        guard.check_beside(record, others, is_far=far.is_far(history))
-        spending.check_budget(record, others, self._store)
+        guard.check_beside(record, others)
+        guard.check_budget(record, others, self._store)
         return record, history
 
     def streams(self) -> list[Stream]:
@@ -288,7 +280,7 @@ class Curator:
         with self._store.transaction():
             found = [record.key for record in self._store.records() if record.key.startswith(key)]
         if len(found) != 1:
-            raise StreamError(f"{len(found)} streams begin with {key!r}.", hint="See curator.status().")
+            raise StreamError("stream-ambiguous", found=len(found), prefix=key)
         return Stream(self._store, found[0])
 
     def close_overdue(self) -> dict[str, list[Report]]:
@@ -334,14 +326,15 @@ class Curator:
         Raises:
             BudgetError: A cap would be lowered, or the delta changed.
         """
-        instance(budget, Budget, "budget", hint="For example Budget(pattern='2', strong='1').")
+        instance(budget, Budget, "budget", example="Budget(pattern='2', strong='1')")
         with self._store.transaction():
             old = self._store.budget
             if budget.delta != old.delta:
                 had, given = (each.to_json()["delta"] for each in (old, budget))
                 raise BudgetError(
-                    f"The delta is {had or 'none'}, and {given or 'none'} was given: it stays as it is.",
-                    hint="Give the store's own delta, with caps that are raised.",
+                    "budget-delta-fixed",
+                    has=had or "none",
+                    given=given or "none",
                     remaining=Fraction(had or 0),
                     requested=Fraction(given or 0),
                 )
@@ -349,8 +342,10 @@ class Curator:
                 before, after = Fraction(getattr(old, name)), Fraction(getattr(budget, name))
                 if after < before:
                     raise BudgetError(
-                        f"The {name} cap is {text(before)}, and {text(after)} was given.",
-                        hint="A cap can be raised, never lowered: what was promised is promised.",
+                        "budget-cap-lowered",
+                        cap=name,
+                        before=text(before),
+                        after=text(after),
                         remaining=before,
                         requested=after,
                     )
@@ -365,12 +360,12 @@ class Curator:
     def verify(self, head: str | None = None) -> Verification:
         """Look whether everything is as it was written: the database's files, then what the ledger tells of.
 
-        Of what waits or only steers, some can be changed unseen: see `diurnal.curator.verification.NOT_LOOKED_AT`.
+        Of what waits or only steers, some can be changed unseen: see `diurnal.curator.opening.NOT_LOOKED_AT`.
 
         Args:
             head: A head that was published; whether it is still in the ledger is looked at too.
         """
-        from diurnal.curator.verification import verify
+        from diurnal.curator.opening import verify
 
         return verify(self._store, head)
 
@@ -381,8 +376,8 @@ class Curator:
             head = self._store.own_head()
             return Status(
                 head=str(head),
-                pattern=(spending.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
-                strong=(spending.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                pattern=(guard.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
+                strong=(guard.spent(records, self._store, "strong"), Fraction(budget.strong)),
                 delta=None if budget.delta is None else Fraction(budget.delta),
                 levels=head.levels,
                 streams=tuple(_status(record, self._store) for record in records),
@@ -400,10 +395,10 @@ class Curator:
 
         A backup is opened with a fence: `Curator.open(path, fence=last_published_head, people=0)`.
         """
-        from diurnal.curator.backup import back_up
+        from diurnal.curator.opening import back_up
 
         if not self._store.lasting:
-            raise StoreError("A store in memory has no backup.", hint="Curator.open(path) makes one that lasts.")
+            raise StoreError("memory-store-no-backup")
         return str(back_up(self._store, Path(path)))
 
     @contextmanager
@@ -437,7 +432,7 @@ class Curator:
         Raises:
             StreamError: No plan has it.
         """
-        people.erase(self._store, household)
+        erase(self._store, household)
 
     def move_out(self, household: str, step: int) -> None:
         """A new tenant: the household does not move from a step on, until the next plan learns its new pattern.
@@ -448,7 +443,7 @@ class Curator:
         Raises:
             StreamError: No plan has it.
         """
-        people.move_out(self._store, household, whole(step, "step", least=0, error=ReadingsError))
+        move_out(self._store, household, whole(step, "step", least=0, error=ReadingsError))
 
 
 def _status(record: StreamRecord, store: Store) -> StreamStatus:
@@ -478,3 +473,63 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
         refused=store.units.refused[number],
         looked=store.units.counted(number),
     )
+
+
+def erase(store: Store, household: str) -> None:
+    """Delete a household's profile and readings; it does not move from now on.
+
+    Raises:
+        StreamError: No plan has it.
+    """
+    with store.transaction():
+        _for_each(store, household, lambda record, place: _forget(store, record, place))
+        store.erase(household)
+        store.sweep(spare=True)
+        _said_again(store)
+
+
+def move_out(store: Store, household: str, step: int) -> None:
+    """Let a household not move from a step on.
+
+    Raises:
+        StreamError: No plan has it, or it has been said of that step.
+    """
+
+    def silence(record: StreamRecord, place: int) -> None:
+        if record.silenced.get(place, step + 1) <= step:
+            raise StreamError("household-moved-already", step=record.silenced[place])
+        store.change(record.moved_out([place], step), "moved out", {"step": step})
+
+    with store.transaction():
+        _for_each(store, household, silence)
+        store.note("tenancy", {"step": step})
+        _said_again(store)
+
+
+def _for_each(store: Store, household: str, work: Callable[[StreamRecord, int], None]) -> None:
+    """Do the work on every plan that has the household, at its place there."""
+    found = [record for record in store.records() if household in record.places]
+    if not found and not store.owed():
+        raise StreamError("household-unknown")
+    for record in found:
+        work(record, record.places[household])
+
+
+def _forget(store: Store, record: StreamRecord, place: int) -> None:
+    alias = store.name_digests([record.households[place]])[0][:16]
+    after = record.forgetting(place, alias)
+    after = replace(after, cohort=record.cohort.forgetting(record, place, after, store))
+    store.change(after, "erased", {"households": 1}, roster=True)
+    store.forget_used(record.number)
+    store.forget_contents(record.number)
+    for step in store.held_marks(record.number):
+        each = store.held(record.number, range(step, step + 1))[step]
+        present, readings = each.present.copy(), each.readings.copy()
+        present[place], readings[place] = False, 0
+        store.hold(record.number, {step: replace(each, present=present, readings=readings)})
+
+
+def _said_again(store: Store) -> None:
+    """One less of what a restored backup did not know."""
+    if store.owed():
+        store.set_fact("owed", store.owed() - 1)

@@ -12,30 +12,54 @@
 - `check_history`: no strong plan learns patterns from cycles that another one has promised to protect.
 - `check_differencing`: every sum that all pattern plans together give away is about enough households.
 - `check_free`: what a free reference gives away of a history, no other plan's reports can be held against.
-- `check_far`: a plan whose homes are in the lake has them to itself.
+- `check_apart`: pattern plans whose profiles and readings cannot be compared have their households to themselves.
 - `check_profiles`: pattern plans that report the same steps of a household hold the same profile of it.
 - `check_worth`: reports are predicted to be better than publishing nothing at all, or somebody accepts that.
 - `first_step`: where a plan begins to report: after its history, and after what a stopped plan has reported.
 
-What a budget refuses is in `spending`; what is held back while reporting is in `usage`.
+What a budget refuses (theory 4.5):
+
+- `check_budget`: every plan a household is in adds up, and stays within the caps.
+- `costs`: what a plan would cost, and what it would leave, in sentences.
+- `spent`: what the most charged household has lost so far.
+
+What pattern plans use of the readings, and what each may say beside the others (theory 4.6):
+
+- `silent_steps`: the steps where a pattern plan may only say its noisy profile, because an earlier plan has
+  spoken about them and the two together would say too much.
+- `used_sums`: the sums of variations that it may use.
+- `used_digests`: which readings it has used, so that other ones are told apart later.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.check.verdict import UNTESTED, subject
-from diurnal.curator import far
-from diurnal.curator.records import StreamRecord, overlap
-from diurnal.curator.usage import atom_numbers, spread
-from diurnal.errors import AcknowledgeError, DifferencingError, OverlapError, OwedError, PopulationError, WorseError
+from diurnal.curator.started_plan import StreamRecord, overlap
+from diurnal.errors import (
+    AcknowledgeError,
+    BudgetError,
+    DifferencingError,
+    OverlapError,
+    OwedError,
+    PlanError,
+    PopulationError,
+)
+from diurnal.exact import decimal_down, decimal_up, text
+from diurnal.periodicity.verdict import UNTESTED, subject
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import worse_than_nothing
+from diurnal.promise.budget import NOTHING, Loss
 from diurnal.promise.levels import LEVELS
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
@@ -48,35 +72,22 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
     if not plan.protection.learns or digest == UNTESTED:
         return
     if digest is None:
-        raise AcknowledgeError(
-            "The promise protects what repeats, and nobody has said to have read whether these readings do.",
-            hint="Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest); with too little data "
-            f"for a verdict, acknowledge={UNTESTED!r}.",
-        )
+        raise AcknowledgeError("acknowledge-missing", untested=UNTESTED)
     if not isinstance(digest, str) or not re.fullmatch(f"{subject(history)}-[0-9a-f]{{16}}", digest):
-        raise AcknowledgeError(
-            "What is acknowledged is no verdict on these households and this period.",
-            hint="Check a panel of the plan's own roster and grid, and give its verdict's digest.",
-        )
+        raise AcknowledgeError("acknowledge-other-homes")
 
 
 def check_owed(store: Store) -> None:
     """Refuse to go on with a restored store that does not know who was erased, or has moved out, since."""
     if store.owed():
-        raise OwedError(
-            f"This store was restored: {store.owed()} erasure(s) or change(s) of tenancy are not in it.",
-            hint="Say them again before anything goes on: curator.erase(...), curator.move_out(...).",
-        )
+        raise OwedError("people-owed", owed=store.owed())
 
 
 def check_people(history: Panel, store: Store) -> None:
     """Refuse a roster with a household that was erased."""
     gone = store.erased()
     if gone and not gone.isdisjoint(store.name_digests(history.households)):
-        raise PopulationError(
-            "The history has a household that was erased.",
-            hint="Leave it out: history.without([...]). Who asked to be forgotten stays forgotten.",
-        )
+        raise PopulationError("history-erased-household")
 
 
 def check_population(record: StreamRecord, store: Store) -> None:
@@ -86,14 +97,10 @@ def check_population(record: StreamRecord, store: Store) -> None:
     theirs = store.fact("population")
     for name, value in ours.items():
         if theirs.setdefault(name, value) != value:
-            raise PopulationError(
-                f"This store has {name} {theirs[name]}, the plan has {value}.",
-                hint="One store is one population with one period: plans with different periods do not "
-                "compose. Use the store's, or a store of another population.",
-            )
+            raise PopulationError("population-differs-from-plan", field=name, store=theirs[name], plan=value)
 
 
-def check_beside(record: StreamRecord, others: Sequence[StreamRecord], *, is_far: bool) -> None:
+def check_beside(record: StreamRecord, others: Sequence[StreamRecord]) -> None:
     """Refuse a plan that may not stand beside those that have been started, as far as is seen without readings.
 
     Profiles are compared once they are made: `check_profiles`.
@@ -101,14 +108,13 @@ def check_beside(record: StreamRecord, others: Sequence[StreamRecord], *, is_far
     Args:
         record: The plan, with its first step.
         others: Those that were started before it.
-        is_far: Whether its households are in the lake.
     """
     check_groups(record)
     check_overlap(record, others)
     check_history(record, others)
     check_differencing(record, others)
     check_free(record, others)
-    check_far(record, others, is_far=is_far)
+    check_apart(record, others)
 
 
 def check_groups(record: StreamRecord) -> None:
@@ -117,10 +123,7 @@ def check_groups(record: StreamRecord) -> None:
     small = [group.size for group in record.groups if group.size < plan.minimum_group]
     if small:
         raise DifferencingError(
-            f"{len(small)} group(s) have fewer than {plan.minimum_group} households: {sorted(small)[:5]}.",
-            hint="Merge them with others, or lower minimum_group if that many are enough.",
-            sizes=small,
-            minimum=plan.minimum_group,
+            "groups-too-small", groups=len(small), minimum=plan.minimum_group, shown=sorted(small)[:5], sizes=small
         )
     if plan.protection.exact_variations:
         _check_atoms(record.atoms, plan.minimum_group, "this plan alone")
@@ -134,15 +137,14 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
         conflict = record.plan.protection.conflict(other.plan.protection)
         if conflict == "exact variations" and overlap(record.speaks_about(), other.speaks_about()):
             raise OverlapError(
-                f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan "
-                "at the same steps; exact variations would void the strong promise.",
-                hint="Stop it, and let this plan's steps (a pattern plan's history too) begin after its last.",
+                "overlap-exact-variations",
+                other_level=other.plan.level,
+                other=other.key[:12],
+                level=record.plan.level,
             )
         if conflict == "periodic component":
             raise OverlapError(
-                f"The {other.plan.level} plan {other.key[:12]} has households of this {record.plan.level} plan; a "
-                "counting plan reveals the periodic component that the other one protects.",
-                hint="Keep counting plans to other households (theory 6.8).",
+                "overlap-counting", other_level=other.plan.level, other=other.key[:12], level=record.plan.level
             )
 
 
@@ -150,17 +152,10 @@ def check_restored(record: StreamRecord, store: Store) -> None:
     """Refuse, in a restored store, what plans and reports that it does not know may speak against."""
     slots = record.plan.grid.slots
     if record.plan.history and record.history_start < store.resumes(slots):
-        raise OverlapError(
-            f"This store was restored: it does not know all that was reported before step {store.resumes(slots)}.",
-            hint="Take a history from then on.",
-        )
+        raise OverlapError("restored-history", step=store.resumes(slots))
     ours, unknown = record.plan.protection, store.unknown_levels()
     if any(ours.conflict(level) == "periodic component" for level in LEVELS.values() if level.letter in unknown):
-        raise OverlapError(
-            "This store was restored, and plans that it does not know may be over the same households: a counting "
-            "plan beside one that protects the periodic component.",
-            hint="After a restore, stay with the levels that there were (theory 6.8).",
-        )
+        raise OverlapError("restored-levels")
 
 
 def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -173,10 +168,7 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
         strong = record.plan.protection.noisy_variations and other.plan.protection.noisy_variations
         learns = overlap(record.history(), other.reports()) or overlap(other.history(), record.reports())
         if strong and learns and record.members & other.members:
-            raise OverlapError(
-                f"One of this strong plan and {other.key[:12]} makes profiles from cycles that the other reports.",
-                hint="Take a history that no strong plan reports: the other plan's own history will do.",
-            )
+            raise OverlapError("overlap-history", other=other.key[:12])
 
 
 def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -213,31 +205,22 @@ def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             if each.plan.free is not None
         )
         if shown or overlap(record.history(), other.history()):
-            raise OverlapError(
-                f"This plan and {other.key[:12]} have some of the same households, and a free reference made from "
-                "a history that the other one shows or learns from.",
-                hint="Make this plan without one (diurnal plan --no-free, or informed with free False), or take a "
-                "history that no other plan reports or learns from.",
-            )
+            raise OverlapError("overlap-free-reference", other=other.key[:12])
 
 
-def check_far(record: StreamRecord, others: Iterable[StreamRecord], *, is_far: bool) -> None:
-    """Refuse a plan in the lake that is not alone, or asks for what is not done there.
+def check_apart(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
+    """Refuse two pattern plans of which it cannot be told whether they use the same profiles and readings.
 
-    Whether two plans' profiles and readings are the same is not compared in the lake: at the steps of which one
-    speaks, no other plan has any of its households.
+    Both say exact sums of variations: where they use other readings, or other profiles, of a household, the
+    difference of two reports is about it. Plans with noise in every report are not held against each other: what
+    they cost a household adds up, wherever it lies.
     """
-    if is_far:
-        far.check(record)
     for other in others:
-        if not is_far and other.lake is None:
+        if record.cohort.compares and other.cohort.compares:
             continue
-        if record.members & other.members and overlap(record.speaks_about(), other.speaks_about()):
-            raise OverlapError(
-                f"This plan and {other.key[:12]} have some of the same households at the same steps, and one of "
-                "them is in the lake: they are not held against each other there.",
-                hint="Stop it, and let this plan's steps (a pattern plan's history too) begin after its last.",
-            )
+        exact = record.plan.protection.exact_variations and other.plan.protection.exact_variations
+        if exact and record.members & other.members and overlap(record.speaks_about(), other.speaks_about()):
+            raise OverlapError("overlap-not-compared", other=other.key[:12])
 
 
 def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -255,11 +238,7 @@ def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None
             at, there = [ours[name] for name in shared], [theirs[name] for name in shared]
             same = np.array_equal(record.profile[:, at], other.profile[:, there])
             if not (same and np.array_equal(record.known[:, at], other.known[:, there])):
-                raise OverlapError(
-                    f"The pattern plan {other.key[:12]} reports the same steps with other profiles of the same "
-                    "households; the difference of the two would be exact sums over their histories.",
-                    hint="Give this plan that one's history (cycles, readings, statistic), or stop that one first.",
-                )
+                raise OverlapError("overlap-other-profiles", other=other.key[:12])
 
 
 def check_worth(record: StreamRecord, *, accept: bool) -> None:
@@ -268,16 +247,9 @@ def check_worth(record: StreamRecord, *, accept: bool) -> None:
     The budget would be spent for ever on reports that tell nothing. It is predicted from the plan and the size of
     the smallest group, which are public: refusing tells nothing of a reading.
     """
-    said = None if accept else worse_than_nothing(record.plan, min(group.size for group in record.groups))
-    if said is not None:
-        raise WorseError(said, hint=WORTH)
-
-
-WORTH = (
-    "Bounds from public knowledge bring far less noise: plan = dn.informed(plan, panel, level=the public mean of a "
-    "reading), or open_data=panel of other homes. So do larger groups, and a larger epsilon. To spend the budget "
-    "on it all the same: accept_worse=True."
-)
+    worse = None if accept else worse_than_nothing(record.plan, min(group.size for group in record.groups))
+    if worse is not None:
+        raise worse
 
 
 def first_step(record: StreamRecord, others: Iterable[StreamRecord]) -> int:
@@ -309,9 +281,190 @@ def _check_atoms(atoms: Atoms, minimum: int, who: str) -> None:
     small = sorted(int(size) for size in atoms.sizes if size < minimum)
     if small:
         raise DifferencingError(
-            f"Exact sums of {who} would be about {len(small)} set(s) of fewer than {minimum} households: "
-            f"sizes {small[:5]}.",
-            hint="Use equal weights and groups whose refinement is large enough, or level='strong'.",
-            sizes=small,
-            minimum=minimum,
+            "differencing-small-sets", who=who, sets=len(small), minimum=minimum, shown=small[:5], sizes=small
         )
+
+
+def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> None:
+    """Refuse a plan that would take any of its households past a cap."""
+    delta = _delta(store)
+    for name, asked in record.plan.losses.items():
+        cap = Fraction(getattr(store.budget, name))
+        if asked == NOTHING:
+            continue
+        if delta is None and any(each.plan.losses[name].zcdp for each in (*others, record)):
+            raise PlanError("budget-needs-delta")
+        past = _most_charged(name, record, others, store)
+        if (past + asked).at(delta) > cap:
+            remaining = max(Fraction(0), cap - past.at(delta))
+            raise BudgetError(
+                "budget-exceeded" if remaining else "budget-spent",
+                asked=text(asked.at(delta)),
+                budget=name,
+                cap=text(cap),
+                left=text(remaining),
+                remaining=remaining,
+                requested=asked.at(delta),
+            )
+
+
+def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> list[str]:
+    """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
+    said, delta = [], _delta(store)
+    for name, asked in record.plan.losses.items():
+        cap = Fraction(getattr(store.budget, name))
+        if asked == NOTHING:
+            continue
+        past = _most_charged(name, record, others, store)
+        left = cap - (past + asked).at(delta)
+        said.append(
+            f"It costs {decimal_up(asked.at(delta))} of the {name} budget of {text(cap)}; "
+            f"{decimal_up(past.at(delta))} was spent before by its most charged household, and "
+            f"{decimal_down(left)} is left."
+        )
+    return said
+
+
+def spent(records: Sequence[StreamRecord], store: Store, name: str) -> Fraction:
+    """What the most charged household has lost so far, of the pattern or strong budget."""
+    pasts = [past for record in records for past in _past_losses(name, record, records)] or [NOTHING]
+    return max((past + store.fenced(name)).at(_delta(store)) for past in pasts)
+
+
+def _delta(store: Store) -> Fraction | None:
+    return None if store.budget.delta is None else Fraction(store.budget.delta)
+
+
+def _most_charged(name: str, record: StreamRecord, others: Sequence[StreamRecord], store: Store) -> Loss:
+    """What the household of a plan has lost so far that would have lost most with it.
+
+    Losses at a delta do not add up as numbers do: each household's total is read by itself.
+    """
+    asked, delta = record.plan.losses[name], _delta(store)
+    pasts = [past + store.fenced(name) for past in _past_losses(name, record, others)]
+    return max(pasts, key=lambda past: (past + asked).at(delta))
+
+
+def _past_losses(name: str, record: StreamRecord, others: Sequence[StreamRecord]) -> list[Loss]:
+    """What the households of a plan have lost so far: one entry for each set of plans they were in."""
+    ours = sorted(record.members)
+    if not others:
+        return [NOTHING]
+    member = [other.members for other in others]
+    losses = [other.plan.losses[name] for other in others]
+    sets = {tuple(home in each for each in member) for home in ours}
+    return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]
+
+
+def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
+    """Where a pattern plan may say its noisy profile only, a mark for each step of the panel (theory 4.6).
+
+    An earlier plan has published the step, and either the readings are not the ones it used (a correction
+    would come out as a difference of two reports), or the two plans together would give away the sum of too
+    few households.
+    """
+    spoken = panel.steps.start, panel.steps.stop
+    patterns = [
+        other
+        for other in store.records()
+        if other.plan.protection.exact_variations and other.key != record.key and overlap(other.reports(), spoken)
+    ]
+    others = _connected(record, patterns) if patterns else []
+    published = {other.key: store.published(other.number, panel.steps) for other in others}
+    silent = np.zeros(panel.n_steps, dtype=bool)
+    for step in sorted(set().union(*published.values())):
+        earlier = [other for other in others if step in published[other.key]]
+        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
+    return silent
+
+
+def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
+    """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
+
+    Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
+    variations count as zero.
+    """
+    sums, used = record.cohort.variation_sums(record, panel)
+    # Of its own history a plan says nothing but G, whatever readings are given for it now.
+    later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
+    enough = (used >= record.plan.minimum_group) & later[:, None]
+    return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
+    """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
+
+    Sums would not tell: readings that differ may have the same. Nor would a hash that adds up do: whoever has it
+    and its key has an equation about the readings, and solves it where few of them are unknown.
+    """
+    atoms, key = record.atoms, bytes.fromhex(store.fact("secret"))
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    n = len(record.households)
+    order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
+    marks = panel.present[:, order] & record.known[slots]
+    given = panel.readings[:, order]
+    # Whatever is in the domain fits: half of the bytes take half of the time, which counts with a million homes.
+    form = "<i4" if max(map(abs, record.plan.domain)) < 2**31 else "<i8"
+    values = (given if marks.all() else np.where(marks, given, 0)).astype(form)
+    found = []
+    for step, row, there in zip(panel.steps, values, np.packbits(marks, axis=1), strict=True):
+        digest = hmac.new(key, b"%d " % step, hashlib.sha256)
+        # A reading of nothing is another than none.
+        digest.update(there.tobytes())
+        digest.update(row.tobytes())
+        found.append(digest.hexdigest())
+    return found
+
+
+def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
+    """The plans that share a household with a plan, or with one that does, and so on.
+
+    Sums of two plans that have no household in common still tell more than each alone beside a third one.
+    """
+    reached = record.members
+    found: list[StreamRecord] = []
+    while more := [other for other in others if other not in found and other.members & reached]:
+        found += more
+        reached = reached.union(*(other.members for other in more))
+    return found
+
+
+def _compatible(record: StreamRecord, earlier: Sequence[StreamRecord], row: Panel, store: Store) -> bool:
+    """Whether a plan may say a step's variations beside all plans that have published the step."""
+    effective = [_effective(record, row, row.households)]
+    for other in earlier:
+        if not set(other.households) <= set(row.households):
+            return False
+        seen = _columns_of(row, other.households)
+        if used_digests(other, seen, store) != [store.used(other.number, row.first_step)]:
+            return False
+        effective.append(_effective(other, seen, row.households))
+    minimum = max(each.plan.minimum_group for each in (record, *earlier))
+    return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
+
+
+def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
+    places = {name: i for i, name in enumerate(row.households)}
+    columns = np.array([places[name] for name in households], dtype=np.int64)
+    return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
+
+
+def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
+    """The atom (from 1) of each household whose reading a plan uses at this step, 0 for the others."""
+    slot, order, atom = row.grid.slot(row.first_step), record.atoms.order, atom_numbers(record)
+    used = used_sums(record, row)[1][0]
+    active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
+    return spread(record, atom * active, everybody)
+
+
+def atom_numbers(record: StreamRecord) -> Integers:
+    """The atom (from 1) of each household, in the order of the atoms."""
+    return np.repeat(np.arange(1, len(record.atoms) + 1), record.atoms.sizes)
+
+
+def spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> Integers:
+    """Atoms in their order, put where each household stands among everybody."""
+    places = {name: i for i, name in enumerate(everybody)}
+    placed = np.zeros(len(everybody), dtype=np.int64)
+    placed[[places[record.households[i]] for i in record.atoms.order]] = atom
+    return placed

@@ -1,17 +1,21 @@
 """Ledger: everything that was ever decided, each event with a hash over the one before.
 
 Whoever changes, removes or reorders an event breaks the chain; whoever changes a released row no longer has what
-its event says. The head, the last hash with what was spent and reported so far, is printed on every batch: who has
-it can say later that nothing was taken back, and can fence a restored backup.
+its event says. The head, the last hash with what was spent and reported so far, is printed on every batch: who
+has it can say later that nothing was taken back, and can fence a restored backup.
 
 There are two heads. The public one is of the last event that is not about people, and counts only such events: it
-is another after a decision that the public is told of, and stays as it is when a household is erased or moves. The
-custodian's is of the last event of all, and says how many erasures and changes of tenancy there were.
+is another after a decision that the public is told of, and stays as it is when a household is erased or moves.
+The custodian's is of the last event of all, and says how many erasures and changes of tenancy there were.
 
 Guarantee:
     An event may hold digests of what is private. Its hash is over 256 random bits of its own, which never leave the
     store: what a head hides rests on SHA-256 and on them, not on how hard the rest is to guess. Events of stores of
     version 1 have none; there it rests on the store's salt of 122 random bits.
+
+What a store knows of itself, its facts, is checked as it is read. A fact is JSON in a row of its own. Somebody
+may have edited the database, or the disk may have damaged it: a fact of another kind than was written is a
+`StoreError`, wherever it is read, and never a traceback.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -27,10 +32,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from diurnal.curator import queries, schema
+from diurnal.curator import database
+from diurnal.curator.started_plan import readable
 from diurnal.errors import StoreError
 from diurnal.exact import text
-from diurnal.promise.budget import Loss
+from diurnal.promise.budget import Budget, Loss
+from diurnal.readings.grid import Grid
 
 START = "0" * 64
 """What stands before the first event."""
@@ -138,10 +145,7 @@ class Head:
                 levels=levels,
             )
         except (ValueError, AttributeError, ZeroDivisionError):
-            raise StoreError(
-                "That is no head of a ledger.",
-                hint="Give the line as it was printed, seven colons in it.",
-            ) from None
+            raise StoreError("head-invalid") from None
 
 
 def loss_text(loss: Loss) -> str:
@@ -170,13 +174,13 @@ def digest_of(lines: Iterable[tuple[int, int, str]]) -> str:
 
 def last(connection: Any) -> Event | None:
     """The last event."""
-    found = connection.execute(queries.LAST_EVENT).one_or_none()
+    found = connection.execute(database.LAST_EVENT).one_or_none()
     return None if found is None else _event(found)
 
 
 def at(connection: Any, number: int) -> Event | None:
     """An event by its number."""
-    found = connection.execute(queries.EVENT, {"number": number}).one_or_none()
+    found = connection.execute(database.EVENT, {"number": number}).one_or_none()
     return None if found is None else _event(found)
 
 
@@ -184,13 +188,13 @@ def append(connection: Any, kind: str, content: dict[str, Any], now: datetime) -
     """Add an event, inside the transaction of what it tells of."""
     event = Event.after(last(connection), kind, content, now)
     told = {name: getattr(event, name) for name in ("number", "time", "kind", "hash", "nonce")}
-    connection.execute(schema.ledger.insert(), {**told, "content": json.dumps(content, sort_keys=True)})
+    connection.execute(database.ledger.insert(), {**told, "content": json.dumps(content, sort_keys=True)})
     return event
 
 
 def events(connection: Any, after: int = 0, limit: int | None = None) -> Iterator[Event]:
     """All events in order, from the one after a number on; or so many of them."""
-    query = sa.select(schema.ledger).where(schema.ledger.c.number > after).order_by(schema.ledger.c.number)
+    query = sa.select(database.ledger).where(database.ledger.c.number > after).order_by(database.ledger.c.number)
     for found in connection.execute(query.limit(limit)):
         yield _event(found)
 
@@ -201,8 +205,104 @@ def _event(found: Any) -> Event:
         if not isinstance(content, dict):
             raise TypeError
     except (ValueError, TypeError, RecursionError):
-        raise StoreError(
-            f"Event {found.number} of the ledger is damaged.", hint="Restore a backup, and fence it."
-        ) from None
+        raise StoreError("ledger-event-damaged", event=found.number) from None
     named = {name: getattr(found, name) for name in ("number", "time", "kind", "hash", "nonce")}
     return Event(content=content, **named)
+
+
+def fact(name: str, words: Any) -> Any:
+    """A fact from its text in the database; None if there is none, or if it says so.
+
+    Args:
+        name: Its name. Facts about a plan end in its number.
+        words: Its text; None if there is no such row.
+
+    Raises:
+        StoreError: It is missing, or of another kind than was written.
+    """
+    kind = name.split()[0]
+    with readable(f"What the store knows of its {kind}"):
+        value = None if words is None else json.loads(words)
+        if value is None and kind not in REQUIRED:
+            return None
+        if not KINDS[kind](value):
+            raise ValueError
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and value >= 0
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_key(value: Any) -> bool:
+    """256 bits in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _is_head(value: Any) -> bool:
+    try:
+        return bool(str(Head.of(value)))
+    except StoreError:
+        return False
+
+
+def _is_budget(value: Any) -> bool:
+    # From decimals as they were written: `Budget` would also take a number, which nobody has written here.
+    names = {"pattern", "strong", "delta"}
+    return isinstance(value, dict) and value.keys() == names and Budget(**value).to_json() == value
+
+
+def _is_population(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= {"grid", "domain", "channel"}:
+        return False
+    domain = value.get("domain", [0, 1])
+    return (
+        ("grid" not in value or Grid(**value["grid"]).to_json() == value["grid"])
+        and isinstance(domain, list)
+        and len(domain) == 2
+        and all(map(_is_number, domain))
+        and isinstance(value.get("channel", ""), str)
+    )
+
+
+def _is_fence(value: Any) -> bool:
+    losses = [loss_of(value[name]) for name in ("pattern", "strong")]
+    return (
+        len(losses) == 2
+        and isinstance(value["heads"], list)
+        and all(map(_is_word, value["heads"]))
+        and _is_head(value["base"])
+        and _is_number(value["step"])
+        and isinstance(value["levels"], str)
+    )
+
+
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "version": _is_count,
+    "budget": _is_budget,
+    "population": _is_population,
+    "salt": _is_word,
+    "id": _is_word,
+    "lineage": _is_word,
+    "secret": _is_key,
+    "taken": _is_key,
+    "backup": _is_head,
+    "fence": _is_fence,
+    "owed": _is_count,
+    "knew": _is_count,
+    "place": _is_word,
+    "latest": _is_number,
+    "settled": _is_number,
+}
+"""By the name of a fact, or by the first word of it, whether a value is of the kind that is written there."""
+
+REQUIRED = frozenset({"version", "budget", "population", "salt", "id", "lineage", "secret", "taken"})
+"""Facts that every store has."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from diurnal.curator.closing import Arrival, Changes, Known, Mark, Noise
-from diurnal.curator.records import HeldStep, StreamRecord, Values
+from diurnal.curator.closing import Known
+from diurnal.curator.started_plan import Arrival, Changes, HeldStep, Mark, Noise, StreamRecord, Values
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store

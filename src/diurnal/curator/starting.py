@@ -13,14 +13,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.curator import far
-from diurnal.curator.layers import layers_of, noised, released
-from diurnal.curator.records import Group, StreamRecord
-from diurnal.curator.usage import moved
+from diurnal.curator.cohort import cohort_of
+from diurnal.curator.release import layers_of, noised
+from diurnal.curator.started_plan import Group, StreamRecord
 from diurnal.errors import PlanError, QueryError, ReadingsError
 from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
@@ -31,19 +30,17 @@ from diurnal.readings import kernels
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
+if TYPE_CHECKING:
+    from diurnal.curator.store import Store
+
 
 def bound_to(plan: Plan, history: Panel) -> Plan:
     """The plan with what its history decides filled in."""
     if history.grid != plan.grid:
-        raise PlanError(
-            f"The plan's grid is {plan.grid}, the history's {history.grid}.",
-            hint="Make the plan with grid=panel.grid.",
-        )
+        raise PlanError("plan-grid-differs", plan=plan.grid, history=history.grid)
     if history.n_steps != plan.history * plan.grid.slots or history.first_step % plan.grid.slots:
         raise PlanError(
-            f"Expected a history of {plan.history} complete cycles from the start of one, got "
-            f"{history.n_steps} steps from step {history.first_step}.",
-            hint=f"Cut it with panel.first({plan.history}).",
+            "history-incomplete", history=plan.history, steps=history.n_steps, first_step=history.first_step
         )
     if plan.groups is not None:
         history.members(plan.groups)
@@ -56,11 +53,7 @@ def bound_to(plan: Plan, history: Panel) -> Plan:
     }
     for name, fact in facts.items():
         if getattr(plan, name) not in (None, fact):
-            raise PlanError(
-                f"The plan is for another {name.replace('_', ' ')} than the history's.",
-                hint="Leave it out to take the history's. A new roster or season is a new plan with its own "
-                "epsilon.",
-            )
+            raise PlanError("plan-bound-elsewhere", field=name.replace("_", " "))
     return choose(plan.with_(**facts), history.shape_by(plan.groups))
 
 
@@ -72,19 +65,15 @@ def prepared(plan: Plan, history: Panel, acknowledged: str | None) -> StreamReco
     for name, columns in members.items():
         heaviest = int(np.abs(weights[columns]).max())
         if heaviest == 0:
-            raise QueryError(
-                f"Every household of group {name!r} has weight 0.", hint="Leave the group out of the roster."
-            )
+            raise QueryError("group-weightless", group=name)
         groups.append(Group(name=name, size=len(columns), weight=heaviest, noisy_profile=()))
         _check_sums(plan, n=len(columns), weight=heaviest)
-    empty = np.zeros((0, history.n_households), dtype=np.int64)
     return StreamRecord(
         plan=plan,
         households=history.households,
         groups=tuple(groups),
         atoms=Atoms.of_groups(weights, list(members.values())),
-        profile=empty,
-        known=empty.astype(bool),
+        cohort=cohort_of(history),
         first_step=history.first_step,
         # Whom and which period the verdict is about: what it found is of the readings, and is not kept.
         acknowledged=acknowledged.partition("-")[0]
@@ -114,28 +103,19 @@ def in_domain(plan: Plan, history: Panel) -> Panel:
     """
     used, outside = history.within(*plan.domain)
     if outside and 2 * outside > int(np.count_nonzero(history.present)):
-        raise ReadingsError(
-            f"More than half of the history lies outside the domain {plan.domain}.",
-            hint="Give the domain in the unit of the readings: 8 kWh are (0, 8000) in Wh.",
-        )
+        raise ReadingsError("history-outside-domain", domain=plan.domain)
     return used
 
 
-def learned(record: StreamRecord, history: Panel) -> StreamRecord:
-    """A plan with its profiles, in the order of the atoms."""
-    plan, order = record.plan, record.atoms.order
-    if not plan.protection.learns:
-        return record
-    profile, known = kernels.profiles(
-        history.readings,
-        history.present,
-        slots=plan.grid.slots,
-        min_readings=plan.k_min,
-        statistic=plan.statistic,
-    )
-    # Profiles are put in order, and not the history: it is as many times as large as it has cycles.
-    ordered = np.ascontiguousarray(profile[:, order]), np.ascontiguousarray(known[:, order])
-    return replace(record, profile=ordered[0], known=ordered[1])
+def learned(record: StreamRecord, history: Panel, store: Store | None) -> StreamRecord:
+    """A plan with its profiles, made where its households lie.
+
+    Args:
+        record: The plan.
+        history: What they are made from.
+        store: Where the plan is to be, for profiles that are kept elsewhere; None where nothing is kept.
+    """
+    return replace(record, cohort=record.cohort.learned(record, history, store))
 
 
 def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
@@ -158,19 +138,17 @@ def with_profile(record: StreamRecord, history: Panel) -> StreamRecord:
 
 def _noisy(record: StreamRecord, layers: Sequence[Mechanism]) -> list[list[Fraction]]:
     """The noisy profile of each group, a value a slot."""
-    if record.lake is not None:
-        first = layers[0]
-        sums = far.stand_ins(record, first.contribute, first.dimension)
-        return noised(layers, record.atoms.by_group(sums))
-    stand_in = np.where(record.known, record.profile, record.plan.default_reading)
-    return released(layers, stand_in, record.atoms)
+    first = layers[0]
+    # They differ by noise only: what a household contributes does not depend on its group, so it is summed once.
+    sums = record.cohort.stand_in_sums(record, first.contribute, first.dimension)
+    return noised(layers, record.atoms.by_group(sums))
 
 
 def _known(record: StreamRecord, history: Panel) -> Known | None:
     """What the history's variations say of the mean day, where the plan takes it: equal for neighbours."""
     if record.plan.free is None:
         return None
-    sums, used = (each.sum(axis=1) for each in moved(record, history))
+    sums, used = (each.sum(axis=1) for each in record.cohort.variation_sums(record, history))
     return known_from(record.plan, sums, used, households=len(record.atoms.order))
 
 

@@ -1,13 +1,18 @@
 """Store: what a curator remembers, durably: one population, its budget, its plans, its reports, its ledger.
 
 Everything happens inside `transaction()`: at once, alone, and on the disk when it is over. Whoever asks again, in
-this process or another, finds what was decided first. Profiles, held readings and cycle noise are private and have
-no repr.
+this process or another, finds what was decided first. Profiles, held readings and cycle noise are private and
+have no repr.
+
+Some of it is kept for a while only: noise of open cycles, readings of open steps, and digests of what was in a
+batch or a file are erased when their cycle closes. What else stays depends on no reading: facts, that a cycle's
+noise was drawn, the names of what was taken (keyed), counters.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import sqlite3
@@ -21,21 +26,54 @@ from fractions import Fraction
 from threading import RLock
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 
-from diurnal.curator import ledger, queries, schema
-from diurnal.curator.closing import Changes, Opened
+from diurnal.curator import database, ledger
 from diurnal.curator.database import PATIENCE, errors_translated, in_memory
 from diurnal.curator.ledger import Event, Head
-from diurnal.curator.passing import Passing
-from diurnal.curator.records import StreamRecord, Values, by_step, readable, runs
-from diurnal.curator.shelf import MemoryShelf, Shelf
+from diurnal.curator.started_plan import (
+    UNREADABLE,
+    Arrival,
+    Changes,
+    HeldStep,
+    Mark,
+    MemoryShelf,
+    Opened,
+    Shelf,
+    StreamRecord,
+    Values,
+    by_step,
+    readable,
+    runs,
+)
 from diurnal.curator.units import Scores
 from diurnal.errors import DiurnalError, StoreError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
-from diurnal.readings.engines.spark import homes
+from diurnal.readings.reasons import Counts, counted
+
+OTHERS = "batches_other_content"
+"""How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
+
+
+STREAMED = {"yield_per": 100}
+"""Rows come some at a time: those of a million homes are large."""
+
+
+def _is_sealed(found: Any) -> bool:
+    """Whether readings that are held, as the database has them, are what was written."""
+    try:
+        return bool(found.seal == database.sealed(found.seal[: database.NONCE], **database.unsealed(found)))
+    except UNREADABLE:
+        return False
+
+
+def _digits(number: int) -> str:
+    """A number in as many letters as any: how long a row was stays to be seen where it is erased."""
+    return f"{number:012}"
+
 
 Clock = Callable[[], datetime]
 """What time it is, with an offset."""
@@ -50,7 +88,7 @@ ERASED_FROM = frozenset({"held", "noise", "contents", "used", "plans"})
 """Tables from which what is private goes again. They are small, or seldom erased from."""
 
 
-class Store(Passing):
+class Store:
     """What a curator remembers. All methods but `transaction` are called inside it."""
 
     def __init__(self, engine: sa.Engine, shelf: Shelf, clock: Clock = utc_now) -> None:
@@ -60,13 +98,15 @@ class Store(Passing):
         self._connection: Any = None
         self._records: dict[str, StreamRecord] = {}
         self._closed_steps: frozenset[int] | None = None
-        self._facts = None
-        self._old: list[str] = []
-        self._left: list[str] = []
+        self._facts: dict[str, str] | None = None
+        self._old: dict[str, Callable[[str], None]] = {}
+        self._left: dict[str, Callable[[str], None]] = {}
         self._unwiped: set[str] = set()
-        self._new: list[str] = []
+        self._new: dict[str, Callable[[str], None]] = {}
         self._erasing: set[str] = set()
+        """The tables of which something is erased for good in this transaction."""
         self._fresh: set[tuple[int, int]] = set()
+        """Plan and cycle of noise that was drawn in this transaction."""
         self.unwritten: set[int] = set()
         """Plans of which something was published in this transaction, and whose open state is yet to be written."""
         self.swept: set[str] = set()
@@ -131,7 +171,7 @@ class Store(Passing):
                     self._tidy(connection)
                 finally:
                     self._connection = self._closed_steps = self._facts = None
-                    self._old, self._new, self._erasing = [*self._left], [], set(self._unwiped)
+                    self._old, self._new, self._erasing = {**self._left}, {}, set(self._unwiped)
                     self._fresh, self.unwritten = set(), set()
 
     def _commit(self, transaction: Any) -> None:
@@ -139,16 +179,13 @@ class Store(Passing):
         try:
             if self.unwritten:
                 # Somebody has caught an error in between: rows would be there without the noise they have.
-                raise StoreError("What was begun was not finished.", hint="Nothing has happened. Ask again.")
+                raise StoreError("transaction-unfinished")
             self._write_anew()
             transaction.commit()
         except BaseException as cause:
             transaction.rollback()
             if getattr(cause, "connection_invalidated", False):
-                raise StoreError(
-                    "The database was lost at the commit: whether it was done is not known.",
-                    hint="Ask again when it is back: a step that was reported has its row, and no other is drawn.",
-                ) from None
+                raise StoreError("commit-unknown") from None
             raise
 
     def _write_anew(self) -> None:
@@ -161,7 +198,7 @@ class Store(Passing):
         if connection is None or not self.lasting or connection.dialect.name != "sqlite":
             return
         for name in sorted(self._erasing & ERASED_FROM):
-            table = schema.tables.tables[name]
+            table = database.tables.tables[name]
             rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).mappings().all()
             connection.execute(table.delete())
             if rows:
@@ -172,14 +209,12 @@ class Store(Passing):
 
         It has happened, whatever goes wrong here: what cannot be done now is done with the next one.
         """
-        left = []
-        for name in self._old:
+        self._left = {}
+        for name, drop in self._old.items():
             try:
-                # What lies in the lake goes by its folder.
-                homes.discard(name) if "/" in name else self._shelf.drop(name)
+                drop(name)
             except (OSError, DiurnalError):
-                left.append(name)
-        self._left = left
+                self._left[name] = drop
         if self.lasting and (self._erasing or self._log_is_old):
             wipe = self._empty_log if connection.dialect.name == "sqlite" else self._rewrite_tables
             wipe(connection.connection.driver_connection)
@@ -213,19 +248,16 @@ class Store(Passing):
 
     def _undo(self) -> None:
         """Do away with what the transaction has made outside the database, now that it has not happened."""
-        for folder in self._new:
+        for name, drop in self._new.items():
             with suppress(DiurnalError):
-                homes.discard(folder)
+                drop(name)
 
     def _check_process(self) -> None:
         if os.getpid() == self._process:
             return
         if not self.lasting:
             # Two processes with the same memory would use a cycle's noise twice, on different readings.
-            raise StreamError(
-                "A store in memory belongs to the process that made it, and this is a child of it.",
-                hint="Report in one process, or keep streams in a database.",
-            )
+            raise StreamError("memory-store-child-process")
         # A child must not speak over its parent's connections.
         self._closing.detach()
         self._engine.dispose(close=False)
@@ -235,18 +267,18 @@ class Store(Passing):
 
     def exists(self) -> bool:
         """Whether there is a store in the database; an older one is brought up to date."""
-        if schema.version(self._connection) is None:
+        if database.version(self._connection) is None:
             return False
-        if schema.upgrade(self._connection) < 2:
+        if database.upgrade(self._connection) < 2:
             # Nothing vouches for noise that was drawn before; from now on the ledger does, and says since when.
-            for plan in self._connection.scalars(sa.select(schema.plans.c.number).order_by("number")).all():
+            for plan in self._connection.scalars(sa.select(database.plans.c.number).order_by("number")).all():
                 self.vouch(plan, found=True)
-            self._erasing |= set(schema.tables.tables)
+            self._erasing |= set(database.tables.tables)
         return True
 
     def create(self, budget: Budget, population: Mapping[str, Any]) -> None:
         """Begin a store."""
-        schema.create(self._connection)
+        database.create(self._connection)
         self.set_fact("budget", budget.to_json())
         self.set_fact("population", dict(population))
         self.set_fact("salt", uuid.uuid4().hex)
@@ -290,6 +322,26 @@ class Store(Passing):
         """The step from which on may be reported: after a fence, with the next whole cycle."""
         return ledger.resumes(self.fact("fence"), slots)
 
+    def fact(self, name: str) -> Any:
+        """A fact about the store; None if there is none of that name.
+
+        Raises:
+            StoreError: It is of another kind than was written, or every store has it and this one does not.
+        """
+        if self._facts is None:
+            # They are few, and nobody else writes while a transaction goes on: read once.
+            found = dict(self._connection.execute(database.FACTS).all())
+            # A newer diurnal may have brought the store up to date since it was opened here.
+            database.known(found.get("version", str(database.VERSION)))
+            self._facts = found
+        return ledger.fact(name, self._facts.get(name))
+
+    def set_fact(self, name: str, value: Any) -> None:
+        """Remember a fact."""
+        self._connection.execute(database.facts.delete().where(database.facts.c.name == name))
+        self._connection.execute(database.facts.insert(), {"name": name, "value": json.dumps(value)})
+        self._facts = None
+
     # The ledger.
 
     def note(self, kind: str, content: dict[str, Any]) -> Event:
@@ -311,20 +363,20 @@ class Store(Passing):
         """Every plan ever started, in order; read anew from where they are kept, if asked."""
         if fresh:
             self._records.clear()
-        return tuple(self._record(token) for (token,) in self._connection.execute(queries.TOKENS).all())
+        return tuple(self._record(token) for (token,) in self._connection.execute(database.TOKENS).all())
 
     def record(self, key: str) -> StreamRecord:
         """A started plan by its hash."""
-        token = self._connection.scalar(queries.TOKEN, {"key": key})
+        token = self._connection.scalar(database.TOKEN, {"key": key})
         if token is None:
-            raise StreamError(f"No stream {key[:12]} in this store.", hint="Start the plan first.")
+            raise StreamError("stream-unknown", stream=key[:12])
         return self._record(token)
 
     def _record(self, token: str) -> StreamRecord:
         if token not in self._records:
-            known = set(self._connection.scalars(sa.select(schema.plans.c.token)).all())
+            known = set(self._connection.scalars(sa.select(database.plans.c.token)).all())
             self._records = {each: record for each, record in self._records.items() if each in known}
-            query = sa.select(schema.plans.c.content).where(schema.plans.c.token == token)
+            query = sa.select(database.plans.c.content).where(database.plans.c.token == token)
             with readable("A started plan"):
                 content = json.loads(self._connection.scalar(query))
                 profiles = self._shelf.get(content["roster"]["kept"], content["roster"]["digest"])
@@ -333,7 +385,7 @@ class Store(Passing):
 
     def add(self, record: StreamRecord, calendar: Iterable[int]) -> None:
         """Remember a started plan, spend its budget, and close the calendar's steps."""
-        last = self._connection.scalar(sa.select(sa.func.max(schema.plans.c.number)))
+        last = self._connection.scalar(sa.select(sa.func.max(database.plans.c.number)))
         record = replace(record, number=1 if last is None else last + 1)
         digest = self._write(record, new=True)
         self.note(
@@ -356,18 +408,18 @@ class Store(Passing):
         digest = self._write(record, new=False, roster=roster)
         self.note(kind, {"plan": record.number, **content, "content": digest})
 
-    def undo(self, folder: str) -> None:
-        """Delete a folder in the lake if the transaction that it is made in does not happen."""
-        self._new.append(folder)
+    def undo(self, name: str, drop: Callable[[str], None]) -> None:
+        """Drop something outside the database, by its name, if the transaction does not happen."""
+        self._new[name] = drop
 
     @property
     def lineage(self) -> str:
         """By what the store knows the files and folders that are its own."""
         return str(self.fact("lineage"))
 
-    def discard(self, folder: str) -> None:
-        """Delete a folder of profiles in the lake, once the transaction has happened."""
-        self._old.append(folder)
+    def discard(self, name: str, drop: Callable[[str], None]) -> None:
+        """Drop something outside the database, by its name, once the transaction has happened."""
+        self._old[name] = drop
 
     def _write(self, record: StreamRecord, *, new: bool, roster: bool = True) -> str:
         """Write a plan, and what is kept beside it. Returns a digest of both."""
@@ -375,7 +427,7 @@ class Store(Passing):
         kept, digest = self._kept(number) if not new else ("", "")
         if roster:
             if kept:
-                self._old.append(kept)
+                self.discard(kept, self._drop_roster)
             # All of the token: events keep digests of what a plan was, and who is erased was in it. Without a name
             # that nobody can guess, their profile could be.
             kept = f"{self.lineage}-{record.key[:16]}-{token}"
@@ -383,15 +435,18 @@ class Store(Passing):
         content = record.to_text(kept, digest)
         if new:
             values = {"number": number, "key": record.key, "token": token, "content": content}
-            self._connection.execute(schema.plans.insert(), values)
+            self._connection.execute(database.plans.insert(), values)
         else:
             changed = {"at": number, "token": token, "content": content}
-            self._connection.execute(queries.CHANGE_PLAN, changed)
+            self._connection.execute(database.CHANGE_PLAN, changed)
         return ledger.digest_of([(number, 0, content)])
+
+    def _drop_roster(self, name: str) -> None:
+        self._shelf.drop(name)
 
     def _kept(self, number: int) -> tuple[str, str]:
         """The name and the digest of a plan's roster."""
-        query = sa.select(schema.plans.c.content).where(schema.plans.c.number == number)
+        query = sa.select(database.plans.c.content).where(database.plans.c.number == number)
         with readable("A started plan"):
             found = json.loads(self._connection.scalar(query))["roster"]
             return str(found["kept"]), str(found["digest"])
@@ -417,11 +472,11 @@ class Store(Passing):
         In a damaged store one may be missing: then nothing that seems to belong to no plan is deleted, since it may
         be the plan's own profiles.
         """
-        return self._count_of({"started"}) == len(self._connection.execute(queries.TOKENS).all())
+        return self._count_of({"started"}) == len(self._connection.execute(database.TOKENS).all())
 
     def kept(self) -> set[str]:
         """The names of the rosters of all plans."""
-        numbers = self._connection.scalars(sa.select(schema.plans.c.number)).all()
+        numbers = self._connection.scalars(sa.select(database.plans.c.number)).all()
         return {self._kept(number)[0] for number in numbers}
 
     def end(self, record: StreamRecord, step: int) -> None:
@@ -437,7 +492,7 @@ class Store(Passing):
     def calendar(self) -> frozenset[int]:
         """Steps that are never reported."""
         if self._closed_steps is None:
-            self._closed_steps = frozenset(self._connection.scalars(queries.CALENDAR).all())
+            self._closed_steps = frozenset(self._connection.scalars(database.CALENDAR).all())
         return self._closed_steps
 
     def close_steps(self, steps: Iterable[int], *, apart: int | None = None) -> None:
@@ -449,7 +504,7 @@ class Store(Passing):
         """
         more = sorted(set(steps) - self.calendar())
         if more:
-            self._connection.execute(schema.calendar.insert(), [{"step": step} for step in more])
+            self._connection.execute(database.calendar.insert(), [{"step": step} for step in more])
             self._closed_steps = None
             self.note("calendar", {"steps": more, **({} if apart is None else {"apart": apart})})
 
@@ -500,11 +555,11 @@ class Store(Passing):
         if not steps:
             return {}
         asked = {"plan": plan, "first": min(steps), "last": max(steps)}
-        return by_step(self._connection.execute(queries.ROWS, asked).all())
+        return by_step(self._connection.execute(database.ROWS, asked).all())
 
     def used(self, plan: int, step: int) -> str | None:
         """A digest of the readings that went into a published step."""
-        table = schema.used.c
+        table = database.used.c
         found = self._connection.scalar(sa.select(table.digest).where(table.plan == plan, table.step == step))
         return None if found is None else str(found)
 
@@ -513,12 +568,12 @@ class Store(Passing):
         if not steps:
             return set()
         asked = {"plan": plan, "first": min(steps), "last": max(steps)}
-        return set(self._connection.scalars(queries.PUBLISHED, asked).all())
+        return set(self._connection.scalars(database.PUBLISHED, asked).all())
 
     def last_step(self, plan: int, *, before: int | None = None) -> int | None:
         """The latest step a plan has published; or the latest before another one."""
-        query = sa.select(sa.func.max(schema.rows.c.step)).where(schema.rows.c.plan == plan)
-        found = self._connection.scalar(query if before is None else query.where(schema.rows.c.step < before))
+        query = sa.select(sa.func.max(database.rows.c.step)).where(database.rows.c.plan == plan)
+        found = self._connection.scalar(query if before is None else query.where(database.rows.c.step < before))
         return None if found is None else int(found)
 
     def publish(
@@ -535,12 +590,12 @@ class Store(Passing):
             return
         if used:
             self._connection.execute(
-                schema.used.insert(),
+                database.used.insert(),
                 [{"plan": plan, "step": step, "digest": digest} for step, digest in used.items()],
             )
         listed = [(step, place, str(value)) for step in sorted(rows) for place, value in enumerate(rows[step])]
         self._connection.execute(
-            schema.rows.insert(),
+            database.rows.insert(),
             [{"plan": plan, "step": step, "place": place, "value": value} for step, place, value in listed],
         )
         steps = [[run.start, run.stop - 1] for run in runs(sorted(rows))]
@@ -551,13 +606,13 @@ class Store(Passing):
 
     def erased(self) -> set[str]:
         """Digests of the names of households that were erased."""
-        return set(self._connection.scalars(sa.select(schema.people.c.household)).all())
+        return set(self._connection.scalars(sa.select(database.people.c.household)).all())
 
     def erase(self, name: str) -> None:
         """Remember that a household was erased, by a digest of its name."""
         digest = self.name_digests([name])[0]
         self._erasing |= {"held", "plans"}
-        self._connection.execute(schema.people.insert(), {"household": digest, "kind": "erased"})
+        self._connection.execute(database.people.insert(), {"household": digest, "kind": "erased"})
         self.note("forgotten", {"household": digest})
 
     def name_digests(self, names: Iterable[str]) -> list[str]:
@@ -570,7 +625,7 @@ class Store(Passing):
 
         It is the same whether a household was erased, or moved, since: the next event is chained to that one.
         """
-        query = sa.select(schema.ledger.c.number).where(schema.ledger.c.kind.not_in(ledger.PEOPLE))
+        query = sa.select(database.ledger.c.number).where(database.ledger.c.kind.not_in(ledger.PEOPLE))
         event = ledger.at(self._connection, self._connection.scalar(query.order_by(sa.desc("number")).limit(1)))
         assert event is not None, "a store begins with an event"
         hidden = self._count_of(ledger.PEOPLE, before=event.number)
@@ -610,9 +665,293 @@ class Store(Passing):
         return self._count_of(ledger.DEEDS)
 
     def _count_of(self, kinds: Iterable[str], before: int | None = None) -> int:
-        table = schema.ledger.c
+        table = database.ledger.c
         query = sa.select(sa.func.count()).where(table.kind.in_(sorted(kinds)))
         return int(self._connection.scalar(query if before is None else query.where(table.number < before)))
+
+    # Noise of open cycles.
+
+    def cycle_noise(self, plan: int, cycle: int) -> dict[str, tuple[int, ...]] | None:
+        """The noise of an open cycle by group, if it has been drawn.
+
+        Raises:
+            StoreError: It is erased; or it is not what was drawn, and the cycle reports nothing more.
+        """
+        found = self._connection.execute(database.NOISE, {"plan": plan, "cycle": cycle}).one_or_none()
+        if found is None:
+            return None
+        if found.content == "":
+            raise StoreError("cycle-closed", cycle=cycle)
+        if (plan, cycle) not in self._fresh and not self._is_vouched_for(found):
+            raise StoreError("noise-changed", plan=plan, cycle=cycle)
+        with readable(f"The noise of plan {plan}, cycle {cycle},"):
+            return {name: tuple(values) for name, values in json.loads(found.content).items()}
+
+    def keep_noise(self, plan: int, cycle: int, noise: Mapping[str, Sequence[int]]) -> None:
+        """Keep the noise of a cycle that goes on."""
+        content = json.dumps({name: list(values) for name, values in noise.items()})
+        values = {"plan": plan, "cycle": cycle, "content": content}
+        self._connection.execute(database.noise.insert(), values)
+        self._fresh.add((plan, cycle))
+
+    def vouch(self, plan: int, *, found: bool = False) -> None:
+        """Let the ledger commit to a plan's noise that waits, so that nobody can put other noise in its place.
+
+        What opens the commitment is kept beside the noise and erased with it: afterwards no guess can be tried.
+
+        Args:
+            plan: The plan's number.
+            found: Whether to vouch for noise that was there before, as an upgrade does. Else only for what was
+                drawn in this transaction: what somebody has put there must not become vouched for.
+        """
+        for each in self._connection.execute(database.NOT_VOUCHED_FOR, {"plan": plan}).all():
+            if not found and (plan, each.cycle) not in self._fresh:
+                continue
+            nonce, more = ledger.nonce(), {"found": True} if found else {}
+            digest = ledger.commitment(plan, each.cycle, each.content, nonce)
+            told = {"plan": plan, "cycle": each.cycle, "noise": digest, **more}
+            event = ledger.append(self._connection, "drawn", told, self.now())
+            self._change_noise(plan, each.cycle, nonce=nonce, event=event.number)
+
+    def _is_vouched_for(self, found: Any) -> bool:
+        event = ledger.at(self._connection, found.event)
+        told = {} if event is None or event.kind != "drawn" else event.content
+        digest = ledger.commitment(found.plan, found.cycle, found.content, found.nonce)
+        expected = {"plan": found.plan, "cycle": found.cycle, "noise": digest}
+        return expected.items() <= told.items()
+
+    def odd_noise(self) -> list[tuple[int, int]]:
+        """Plan and cycle of noise that is not what was drawn, or of which something is left though it is erased."""
+        table = database.noise.c
+        found = self._connection.execute(sa.select(database.noise).order_by(table.plan, table.cycle)).all()
+        blank = ("", "", 0)
+        return [
+            (each.plan, each.cycle)
+            for each in found
+            if (each.content, each.nonce, each.event) != blank and not (each.content and self._is_vouched_for(each))
+        ]
+
+    def _change_noise(self, plan: int, cycle: int, **values: Any) -> bool:
+        """Change what is kept of a cycle's noise. Returns whether there was any."""
+        table = database.noise
+        which = (table.c.plan == plan) & (table.c.cycle == cycle)
+        return bool(self._connection.execute(table.update().where(which), values).rowcount)
+
+    def close_cycle(self, plan: int, cycle: int) -> None:
+        """Erase a cycle's noise, once every step of it is published or on the calendar.
+
+        That it had some stays known: a cycle's noise is never drawn a second time.
+        """
+        blank = {"content": "", "nonce": "", "event": 0}
+        if self._change_noise(plan, cycle, **blank):
+            self._erasing.add("noise")
+        else:
+            # It was drawn and used in this transaction, and never written.
+            self._connection.execute(database.noise.insert(), {"plan": plan, "cycle": cycle, **blank})
+
+    def noisy_cycles(self, plan: int) -> list[int]:
+        """Cycles whose noise has not been erased yet."""
+        return list(self._connection.scalars(database.OPEN_NOISE, {"plan": plan}).all())
+
+    def drawn_cycles(self, plan: int) -> set[int]:
+        """Cycles whose noise was ever drawn."""
+        return set(
+            self._connection.scalars(sa.select(database.noise.c.cycle).where(database.noise.c.plan == plan)).all()
+        )
+
+    # Readings of open steps, and how far a stream has come.
+
+    def held(self, plan: int, steps: range) -> dict[int, HeldStep]:
+        """The readings of open steps that have arrived.
+
+        Raises:
+            StoreError: Some are not what was held. Nothing is reported of them.
+        """
+        table = database.held
+        query = sa.select(table).where(table.c.plan == plan, table.c.step.between(steps.start, steps.stop - 1))
+        held = {}
+        for found in self._connection.execute(query):
+            if not _is_sealed(found):
+                raise StoreError("held-changed", plan=plan, step=found.step)
+            held[found.step] = HeldStep(
+                readings=np.frombuffer(found.readings, dtype="<i8").astype(np.int64),
+                present=np.frombuffer(found.present, dtype=np.uint8).astype(bool),
+                closed=found.closed,
+                reached=found.reached,
+            )
+        return held
+
+    def odd_held(self) -> list[tuple[int, int]]:
+        """Plan and step of readings that are not what was held."""
+        with self._connection.execute(sa.select(database.held), execution_options=STREAMED) as found:
+            return [(each.plan, each.step) for each in found if not _is_sealed(each)]
+
+    def held_marks(self, plan: int) -> dict[int, Mark]:
+        """Which steps are held, and how."""
+        table = database.held.c
+        query = sa.select(table.step, table.closed, table.reached).where(table.plan == plan).order_by(table.step)
+        return {
+            found.step: Mark(closed=found.closed, reached=found.reached)
+            for found in self._connection.execute(query)
+        }
+
+    def hold(self, plan: int, steps: Mapping[int, HeldStep]) -> None:
+        """Keep the readings of open steps, in place of what was kept of them."""
+        if not steps:
+            return
+        self._drop_held(plan, steps)
+        rows = []
+        for step, each in steps.items():
+            row: dict[str, Any] = {
+                "plan": plan,
+                "step": step,
+                "closed": bool(each.closed),
+                "reached": bool(each.reached),
+                "readings": each.readings.astype("<i8").tobytes(),
+                "present": each.present.astype(np.uint8).tobytes(),
+            }
+            rows.append({**row, "seal": database.sealed(ledger.nonce(), **row)})
+        self._connection.execute(database.held.insert(), rows)
+
+    def release(self, plan: int, steps: Iterable[int]) -> None:
+        """Erase the readings of steps."""
+        gone = list(steps)
+        if gone:
+            self._erasing.add("held")
+            self._drop_held(plan, gone)
+
+    def _drop_held(self, plan: int, steps: Iterable[int]) -> None:
+        table = database.held
+        self._log_is_old = True
+        which = (table.c.plan == plan) & (table.c.step == sa.bindparam("at_step"))
+        self._connection.execute(table.delete().where(which), [{"at_step": step} for step in steps])
+
+    def latest(self, plan: int) -> int:
+        """The latest step of which enough readings were seen; -1 before there was one."""
+        found = self.fact(f"latest {plan}")
+        return -1 if found is None else int(found)
+
+    def see(self, plan: int, step: int) -> None:
+        """Remember the latest step of which enough readings were seen."""
+        if step != self.latest(plan):
+            self.set_fact(f"latest {plan}", step)
+
+    def arrivals(self, plan: int) -> list[Arrival]:
+        """When readings of open cycles began to come."""
+        query = (
+            sa.select(database.arrivals).where(database.arrivals.c.plan == plan).order_by(database.arrivals.c.cycle)
+        )
+        with readable("When readings of open cycles began to come"):
+            return [
+                Arrival(
+                    cycle=found.cycle,
+                    time=datetime.fromisoformat(found.time).astimezone(UTC),
+                    reached=found.reached,
+                )
+                for found in self._connection.execute(query)
+            ]
+
+    def arrive(self, plan: int, arrival: Arrival) -> None:
+        """Remember when readings of a cycle began to come, in place of what was known of it."""
+        self.forget_arrival(plan, arrival.cycle)
+        values = {"cycle": arrival.cycle, "time": arrival.time.isoformat(), "reached": arrival.reached}
+        self._connection.execute(database.arrivals.insert(), {"plan": plan, **values})
+
+    def forget_arrival(self, plan: int, cycle: int) -> None:
+        """Forget when readings of a cycle began to come."""
+        table = database.arrivals
+        self._connection.execute(table.delete().where(table.c.plan == plan, table.c.cycle == cycle))
+
+    def settled(self, plan: int) -> int | None:
+        """The step before which every step of a plan is reported or never will be; None before that was asked."""
+        found = self.fact(f"settled {plan}")
+        return None if found is None else int(found)
+
+    def settle(self, plan: int, step: int) -> None:
+        """Remember that every step before one is reported or never will be."""
+        self.set_fact(f"settled {plan}", step)
+
+    # What was taken, and which readings were used.
+
+    def taken_is_whole(self) -> bool:
+        """Whether what was taken is all there, and nothing else."""
+        told = self.fact("taken")
+        with self._connection.execute(sa.select(database.taken), execution_options=STREAMED) as found:
+            return bool(told == database.tally(map(tuple, found)))
+
+    def keyed(self, *words: str) -> str:
+        """A digest of words that says nothing to whoever has not the store: HMAC-SHA-256 under its secret."""
+        return database.keyed(self.fact("secret"), *words)
+
+    def has_taken(self, plan: int, name: str) -> bool:
+        """Whether something of that name, which is keyed, was taken before."""
+        return self._connection.scalar(database.HAS_TAKEN, {"plan": plan, "name": name}) is not None
+
+    def take(self, plan: int, name: str) -> None:
+        """Remember for ever that something of that name, which is keyed, was taken."""
+        self._connection.execute(database.taken.insert(), {"plan": plan, "digest": name})
+        self.set_fact("taken", database.tally([(plan, name)], before=self.fact("taken")))
+
+    def keep_content(self, plan: int, name: str, content: str, cycles: range) -> None:
+        """Remember for a while what was in a batch that was taken: its readings are of open cycles."""
+        values = {"plan": plan, "name": name, "content": content, "first": cycles.start, "last": cycles.stop - 1}
+        self._connection.execute(database.contents.insert(), {**values, "others": _digits(0)})
+
+    def compare_content(self, plan: int, name: str, content: str) -> None:
+        """Count, as long as it can be told, that something else has come under the name of a batch."""
+        found = self._connection.execute(database.CONTENT, {"plan": plan, "name": name}).one_or_none()
+        if found is not None:
+            # It is written in either case: who waits for the answer does not learn which it was.
+            with readable("What is known of a batch"):
+                others = _digits(int(found.others) + (not hmac.compare_digest(found.content, content)))
+            self._connection.execute(database.COUNT_OTHERS, {"at_plan": plan, "at_name": name, "others": others})
+
+    def cycles_with_contents(self, plan: int) -> set[int]:
+        """The cycles of readings of which it is still known in which batch they came."""
+        found = self._connection.execute(database.CONTENT_CYCLES, {"plan": plan}).all()
+        return {cycle for first, last in found for cycle in range(first, last + 1)}
+
+    def forget_contents(self, plan: int, cycle: int | None = None) -> None:
+        """Erase what was in batches that a plan took with readings of a cycle, or in all that it took.
+
+        It is erased in every plan: a digest is of the whole batch, whoever's readings are in it.
+        """
+        table = database.contents
+        self._erasing.add("contents")
+        of_cycle = sa.true() if cycle is None else (table.c.first <= cycle) & (table.c.last >= cycle)
+        names = sa.select(table.c.name).where(table.c.plan == plan, of_cycle)
+        self._connection.execute(table.delete().where(table.c.name.in_(names)))
+
+    def forget_used(self, plan: int) -> None:
+        """Erase which readings a pattern plan has used: at its steps others say their noisy profile from now on."""
+        self._erasing.add("used")
+        self._connection.execute(database.used.delete().where(database.used.c.plan == plan))
+
+    # Counters for the custodian.
+
+    def count(self, plan: int, counts: Mapping[str, int]) -> None:
+        """Add to counters for the custodian's eyes."""
+        table = database.counts
+        for what, number in counts.items():
+            if not number:
+                continue
+            which = (table.c.plan == plan) & (table.c.what == what)
+            done = self._connection.execute(table.update().where(which).values(number=table.c.number + number))
+            if not done.rowcount:
+                self._connection.execute(table.insert(), {"plan": plan, "what": what, "number": number})
+
+    def quality(self, plan: int) -> Counts:
+        """The custodian's counters, with what may be known of open cycles only."""
+        table = database.contents.c
+        with readable("What is known of a batch"):
+            others = sum(map(int, self._connection.scalars(sa.select(table.others).where(table.plan == plan))))
+        return counted(self.counts(plan) | ({OTHERS: others} if others else {}))
+
+    def counts(self, plan: int) -> dict[str, int]:
+        """Counters that stay: none depends on what a reading was."""
+        table = database.counts.c
+        query = sa.select(table.what, table.number).where(table.plan == plan)
+        return counted(dict(self._connection.execute(query).all()))
 
 
 def _plain_loss(loss: Loss) -> dict[str, str]:

@@ -19,25 +19,24 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from diurnal.check.drift import Drift, drift
-from diurnal.curator import far, guard
+from diurnal.curator import guard
 from diurnal.curator.closing import AHEAD, ahead_from
-from diurnal.curator.layers import Layers, layers_of
 from diurnal.curator.open_state import OpenState
-from diurnal.curator.outcome import Outcome
-from diurnal.curator.publishing import Publisher, forget_over, is_over, written
-from diurnal.curator.records import StreamRecord, Values, runs
-from diurnal.curator.report import Report, total
+from diurnal.curator.release import Layers, Publisher, forget_over, is_over, layers_of, written
+from diurnal.curator.report import Outcome, Report, total
+from diurnal.curator.started_plan import StreamRecord, Values, runs
 from diurnal.curator.taking import Taker
 from diurnal.curator.units import LOCAL
 from diurnal.errors import DifferencingError, InputError, OverlapError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
+from diurnal.periodicity.drift import Drift, drift
 from diurnal.planning.plan import Plan
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings import quality
 from diurnal.readings.panel import Panel
 from diurnal.readings.quality import ANOTHER, SAME, Quality
+from diurnal.renamed import renamed
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store
@@ -75,8 +74,8 @@ class Stream:
 
     @property
     def is_far(self) -> bool:
-        """Whether its homes, with their profiles, are in the lake."""
-        return self._record().lake is not None
+        """Whether its homes, with their profiles, are in the lake: open steps are to be given again."""
+        return not self._record().cohort.holds
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -104,10 +103,7 @@ class Stream:
         """
         record = self._record()
         if not record.plan.protection.profile_is_public:
-            raise StreamError(
-                f"The noisy profile is public in pattern mode only, and this plan is {record.plan.level}.",
-                hint="Average released reports instead; that is free.",
-            )
+            raise StreamError("profile-private", level=record.plan.level)
         return {group.name: list(group.noisy_profile) for group in record.groups}
 
     @property
@@ -131,13 +127,6 @@ class Stream:
             ReadingsError: Another grid, or nobody of the roster.
             UnitError: Most households look a thousand times too small or too large, and enough of them did.
         """
-        instance(
-            panel,
-            Panel,
-            "readings",
-            hint="Make a panel: panel.following(array) has its roster.",
-            error=ReadingsError,
-        )
         return self.receive(panel, close=close).rows
 
     def receive(self, panel: Panel, *, close: bool = False) -> Outcome:
@@ -158,7 +147,7 @@ class Stream:
             panel,
             Panel,
             "readings",
-            hint="Make a panel: panel.following(array) has its roster.",
+            example="panel.following(array)",
             error=ReadingsError,
         )
         return self._receive(panel, close=close, overdue=True)
@@ -189,11 +178,8 @@ class Stream:
             sent = panel.on_grid(record.plan.grid).steps
             state = OpenState(record, store, sent)
             taker, calendar = self._taker(record, state), state.known.calendar
-            if record.lake is None:
-                steps = taker.take(panel, close=close)
-            else:
-                self._sweep(record.lake.folder.rpartition("/")[0])
-                steps = taker.take_far(panel, close=close, again=again)
+            record.cohort.sweep(store)
+            steps = taker.take(panel, close=close, again=again)
             if overdue:
                 # What is over has no deadline any more.
                 state.forget_over()
@@ -252,11 +238,6 @@ class Stream:
         """
         with self._store.transaction():
             return takes(self._record(), self._store.now())
-
-    def _sweep(self, folder: str) -> None:
-        """Look once, after a store was opened, for what killed processes have left in the lake."""
-        if folder not in self._store.swept:
-            far.sweep(folder, self._store)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Report]:
         """The rows that have been published, from a step up to, not including, another. Writes nothing.
@@ -382,15 +363,14 @@ class Stream:
             state = OpenState(record, self._store)
             publisher = Publisher(record, self._layers, self._store, state)
             for cycle in ended:
-                open_ = state.known.open(state.known.cycle(cycle))
-                if record.lake is None:
-                    publisher.publish_held(open_)
-                else:
-                    publisher.publish_given([far.missing(record, run) for run in runs(sorted(open_))])
+                publisher.publish_held(state.known.open(state.known.cycle(cycle)))
             state.write()
             return [row for cycle in ended for row in self._rows(record, range(cycle * slots, (cycle + 1) * slots))]
 
-    def drift(self, *, window: int = 28, threshold: float = 0.3, level: float | None = None) -> dict[str, Drift]:
+    @renamed(level="mean_reading")
+    def drift(
+        self, *, window: int = 28, threshold: float = 0.3, mean_reading: float | None = None
+    ) -> dict[str, Drift]:
         """How far the pattern has moved, by group, from released rows alone: public, and free (theory 6.7).
 
         In pattern mode reports are held against the noisy profile, else against the first reported cycles.
@@ -398,8 +378,8 @@ class Stream:
         Args:
             window: How many cycles are averaged; whole weeks, so that weekends do not look like a move.
             threshold: From which move on there is an alarm, as a share of the level.
-            level: The mean of the pattern, from public knowledge, in the reports' unit. Else it is read from the
-                pattern itself where noise is small enough.
+            mean_reading: The mean of the pattern, from public knowledge, in the reports' unit. Else it is read from
+                the pattern itself where noise is small enough.
         """
         window = whole(window, "window", least=2, error=ReadingsError)
         with self._store.transaction():
@@ -421,7 +401,7 @@ class Stream:
             plan.grid,
             profiles,
             noise=noise,
-            level=level,
+            mean_reading=mean_reading,
             window=window,
             threshold=threshold,
         )
@@ -456,10 +436,7 @@ class Stream:
             before = record.end
             end = (self._next_end(record) if before is None else before) if at is None else at
             if before is not None and end > before:
-                raise StreamError(
-                    f"This stream was stopped at step {before}, and cannot go on to step {end}.",
-                    hint="A successor may report from there on. Start a plan.",
-                )
+                raise StreamError("stream-stopped", stopped=before, end=end)
             if dry_run or end == before:
                 return end
             self._store.end(record, end)
@@ -528,7 +505,7 @@ class Stream:
     def _open_cycles(self, record: StreamRecord) -> set[int]:
         """Cycles of which noise or readings are kept, or of which some have come."""
         held = {step // record.plan.grid.slots for step in self._store.held_marks(record.number)}
-        come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.lake is None else set()
+        come = {arrival.cycle for arrival in self._store.arrivals(record.number)} if record.cohort.holds else set()
         return held.union(self._store.noisy_cycles(record.number), come)
 
 
@@ -550,7 +527,7 @@ def _earliest(record: StreamRecord, others: Sequence[StreamRecord], before: int)
     for step in sorted({first, *(end for end in ends if first < end < before)}):
         moved = replace(record, first_step=step)
         with suppress(OverlapError, DifferencingError):
-            guard.check_beside(moved, others, is_far=record.lake is not None)
+            guard.check_beside(moved, others)
             guard.check_profiles(moved, others)
             return step
     return before
@@ -566,5 +543,5 @@ def set_aside(account: Quality | None, what: str) -> dict[str, int]:
     found = Counter[str]()
     for reason, number in ({} if account is None else account.set_aside).items():
         name = "duplicate" if reason in (SAME, ANOTHER) else reason
-        found[AHEAD if reason == quality.AHEAD else f"rows of a {what}, {name}"] += number
+        found[AHEAD if reason == quality.AHEAD else f"{what}_{name}"] += number
     return dict(found)

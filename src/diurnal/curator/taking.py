@@ -1,8 +1,8 @@
 """Taking: readings that come, and which steps close with them.
 
-When a step closes is decided in `closing`. Until then its readings are held, durably and privately; those of homes
-in the lake stay there, and are given again. A missing reading of a closed step counts as
-variation zero. What a closed step says is in `publishing`.
+When a step closes is decided in `closing`. Until then its readings are held, durably and privately; those of a
+cohort that does not hold them are given again. A missing reading of a closed step counts as variation zero. What a
+closed step says is in `publishing`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.curator import closing, far
+from diurnal.curator import closing
 from diurnal.curator.closing import AHEAD, STRAY
-from diurnal.curator.intake import aligned, merged, without_moved
+from diurnal.curator.cohort import STRANGERS, without_moved
 from diurnal.curator.open_state import OpenState
-from diurnal.curator.publishing import Publisher
-from diurnal.curator.records import HeldStep, StreamRecord, runs
+from diurnal.curator.release import Publisher
+from diurnal.curator.started_plan import HeldStep, StreamRecord
 from diurnal.errors import ClockError, ReadingsError
 from diurnal.private import Private
-from diurnal.readings.data import Arrays
+from diurnal.readings.data import Arrays, Integers, Marks
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store
+
+
+HELD = "held_before"
+"""The counter of readings that were there already."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -67,16 +71,24 @@ class Taker:
         """Whether a step needs nothing but its own readings: it waits neither for later ones nor for its cycle."""
         return not self._record.plan.grace and self._publisher.slot_by_slot
 
-    def take(self, panel: Panel, *, close: bool) -> set[int]:
+    def take(self, panel: Panel, *, close: bool, again: bool = False) -> set[int]:
         """Take readings of open steps, and publish those that close.
+
+        Args:
+            panel: The readings.
+            close: Whether to close their steps.
+            again: Whether readings of open steps will be given again, if the cohort does not hold them.
 
         Returns:
             The steps of the panel, and those that closed with them.
 
         Raises:
             ClockError: All of them are of steps that have not come yet.
+            ReadingsError: Some steps stay open, are not held, and will not be given again.
         """
         record, known, state = self._record, self._known, self._state
+        if not record.cohort.holds:
+            return self._take_given(panel, close=close, again=again)
         state.close_steps(step for step in panel.on_grid(record.plan.grid).calendar if step < self._ahead)
         came = self.received(panel, close=close)
         state.close_steps(closing.skipped(known, came.there))
@@ -85,8 +97,7 @@ class Taker:
         state.arrive(closing.begun(known, came.there, found))
         at_once = self.at_once and not close and found.steps.issuperset(came.there)
         if at_once and not known.held:
-            self._publisher.publish_given([panel.between(run.start, run.stop) for run in runs(came.fresh)])
-            closed = set(came.fresh)
+            closed = self._publisher.publish_given(panel, came.fresh)
         else:
             closed = self._close(came, panel.steps if close else None)
         return closed.union(panel.steps)
@@ -98,14 +109,14 @@ class Taker:
             ClockError: All of its readings are of steps that have not come yet.
         """
         record = self._record
-        panel = aligned(record, panel, self.counts)
+        panel = record.cohort.aligned(record, panel, self.counts)
         panel, outside = panel.within(*record.plan.domain)
-        self.counts["outside the domain"] += outside
+        self.counts["outside_domain"] += outside
         panel = self._without_ahead(without_moved(record, panel))
         sent = (np.flatnonzero(panel.present.any(axis=1)) + panel.first_step).tolist()
         published, fresh = self._sorted(sent)
         late = [step - panel.first_step for step in published]
-        self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[late])) if late else 0
+        self.counts["late"] += int(np.count_nonzero(panel.present[late])) if late else 0
         before = self._state.held(fresh)
         taken = self._merged(panel, fresh, before)
         there = {step: int(np.count_nonzero(each.present & record.awaited(step))) for step, each in taken.items()}
@@ -150,11 +161,7 @@ class Taker:
         row = max(0, self._ahead - panel.first_step)
         ahead, kept = int(np.count_nonzero(present[row:])), int(np.count_nonzero(present[:row]))
         if ahead and not kept:
-            raise ClockError(
-                f"All {ahead:,} readings are of times that have not come yet.",
-                hint="Check the clock and the time zone of the sender, and the clock of this machine.",
-                rows=ahead,
-            )
+            raise ClockError("clock-ahead", rows=ahead)
         self.counts[AHEAD] += ahead
         present[row:] = False
         return replace(panel, data=Arrays(np.where(present, panel.readings, 0), present))
@@ -168,11 +175,9 @@ class Taker:
         mine = [step for step in self._known.reportable(span) if step in sent]
         published = self._known.published & sent
         behind = min(record.last, self._known.resumes)
-        self.counts["steps outside the stream's"] += sum(
-            not record.first_step <= step < record.last for step in steps
-        )
-        self.counts["steps published before"] += len(published)
-        self.counts["steps behind a fence"] += sum(
+        self.counts["steps_outside_stream"] += sum(not record.first_step <= step < record.last for step in steps)
+        self.counts["steps_published_before"] += len(published)
+        self.counts["steps_behind_fence"] += sum(
             record.first_step <= step < behind and step not in published for step in steps
         )
         return published, [step for step in mine if step not in published]
@@ -180,9 +185,9 @@ class Taker:
     def close_overdue(self) -> set[int]:
         """Publish what is past its deadline with what is there, and drop what waited for nobody. Returns the steps.
 
-        Homes in the lake are given again with all that has come for them: `take_far` sees to theirs.
+        What is not held is given again, with all that has come for it: `take` sees to its deadlines.
         """
-        if self._record.lake is not None:
+        if not self._record.cohort.holds:
             return set()
         found = self._known.overdue()
         for cycle in found.stray:
@@ -196,48 +201,35 @@ class Taker:
         self.counts[STRAY] += sum(int(np.count_nonzero(each.present)) for each in held.values())
         self._state.drop(cycle)
 
-    def take_far(self, panel: Panel, *, close: bool, again: bool) -> set[int]:
-        """Publish the steps that close, of homes in the lake.
-
-        Nothing of them is held here: open steps are to be given again, with all that has come for them.
-
-        Returns:
-            The steps of the panel, and those that closed with them.
-        """
-        record, number, known = self._record, self._record.number, self._known
-        given = far.aligned(record, panel)
+    def _take_given(self, panel: Panel, *, close: bool, again: bool) -> set[int]:
+        """Publish the steps that close, where nothing of open ones is held."""
+        record, number, known, cohort = self._record, self._record.number, self._known, self._record.cohort
+        given = cohort.aligned(record, panel, self.counts)
         self._state.close_steps(step for step in given.calendar if step < self._ahead)
-        seen = dict(zip(given.steps, far.seen(record, given).tolist(), strict=True))
+        seen = dict(zip(given.steps, cohort.seen(record, given).tolist(), strict=True))
         self.counts[AHEAD] += sum(n for step, n in seen.items() if step >= self._ahead)
         published, fresh = self._sorted([step for step, n in seen.items() if n and step < self._ahead])
         there = {step: seen[step] for step in fresh}
         found = closing.reached(record, there, latest=known.latest, now=known.now, told=close)
         self._state.see(found.latest)
         self._state.arrive(closing.begun(known, there, found))
-        closed = self._closed_far(there, found, given.steps if close else None)
+        closed = self._closed_given(there, found, given.steps if close else None)
         for cycle in known.overdue().stray:
             self.counts[STRAY] += sum(there.get(step, 0) for step in known.cycle(cycle))
             self._state.drop(cycle)
             there = {step: n for step, n in there.items() if step not in known.cycle(cycle)}
         if not again and not closed.issuperset(there):
-            raise ReadingsError(
-                "Some of these steps are still open, and steps in the lake are not held.",
-                hint="Give them with all of their readings (a cycle's whole), or close them: close=True.",
-            )
+            raise ReadingsError("lake-steps-open")
         settled = self._store.settled(number)
         begin = min([*there.keys() - closed, max([found.latest + 1, *(step + 1 for step in closed)])])
         self._store.settle(number, begin)
         # Rows from there on may have been given, and taken, before.
         late = [step for step in published if settled is None or step < settled]
-        self.counts["late, and not taken"] += far.present(record, given, late)
-        self.counts["of households not on the roster"] += far.strangers(record, panel, begin)
-        if self._publisher.slot_by_slot:
-            self._publisher.publish_given([far.spanning(given, run) for run in runs(sorted(closed))])
-        else:
-            closed = self._publisher.publish_cycles(given, sorted(closed))
-        return closed.union(given.steps)
+        self.counts["late"] += cohort.present(record, given, late)
+        self.counts[STRANGERS] += cohort.strangers(record, panel, begin)
+        return self._publisher.publish_given(given, closed).union(given.steps)
 
-    def _closed_far(self, there: Mapping[int, int], found: closing.Reached, told: range | None) -> set[int]:
+    def _closed_given(self, there: Mapping[int, int], found: closing.Reached, told: range | None) -> set[int]:
         """Which steps close, of homes in the lake. Cycles whose reports are made as a whole close so."""
         record, known, slots = self._record, self._known, self._record.plan.grid.slots
         due = found.latest - record.plan.grace
@@ -278,7 +270,21 @@ class Taker:
         for step in steps:
             row = step - panel.first_step
             if step in held and held[step].closed:
-                self.counts["late, and not taken"] += int(np.count_nonzero(panel.present[row]))
+                self.counts["late"] += int(np.count_nonzero(panel.present[row]))
                 continue
-            taken[step] = merged(held.get(step), panel.readings[row], panel.present[row], self.counts)
+            taken[step] = _with_more(held.get(step), panel.readings[row], panel.present[row], self.counts)
         return taken
+
+
+def _with_more(held: HeldStep | None, readings: Integers, present: Marks, counts: Counter[str]) -> HeldStep:
+    """What is held of a step with more readings: the first of a household counts."""
+    if held is None:
+        return HeldStep(readings=readings.copy(), present=present.copy(), closed=False)
+    # Whether it is the same is not counted: the number would stay when the reading is erased.
+    counts[HELD] += int(np.count_nonzero(held.present & present))
+    return HeldStep(
+        readings=np.where(held.present, held.readings, readings),
+        present=held.present | present,
+        closed=held.closed,
+        reached=held.reached,
+    )

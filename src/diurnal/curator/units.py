@@ -46,7 +46,7 @@ from diurnal.readings.formats.base import MICRO
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
-    from diurnal.curator.records import StreamRecord
+    from diurnal.curator.started_plan import StreamRecord
 
 Says = Literal["plausible", "too small", "too large", "not known"]
 """What readings look like, by the households of a batch."""
@@ -145,7 +145,7 @@ class Look(Private):
 
 def look(record: StreamRecord, panel: Panel) -> Look:
     """How the households of a panel look that are on a stream's roster."""
-    if record.lake is not None:
+    if not record.cohort.holds:
         # Readings stay in the lake, and only the domain was looked at there, by the import.
         return Look()
     panel, bounds = panel.on_grid(record.plan.grid), Bounds.of(record.plan)
@@ -292,9 +292,4 @@ class Scores(Private):
             return None
         wrong = found.small if says == "too small" else found.large
         what = "the plan's public reference" if record.plan.reference is not None else "a home"
-        return UnitError(
-            f"The readings of {len(wrong):,} of {found.households:,} households are about a thousand times {says} "
-            f"for {what}: that is another unit, surely. Nothing was taken.",
-            hint="Say what they are in, such as unit='kWh', or name the column kwh or wh. If it is the plan's "
-            "public reference that is wrong, take them as they are: curator.trust_units().",
-        )
+        return UnitError("unit-implausible", wrong=len(wrong), households=found.households, says=says, what=what)

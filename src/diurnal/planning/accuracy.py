@@ -207,7 +207,7 @@ SMALL = (
 CLIPPED: Mapping[Clipping, str] = {
     "nothing": "",
     "open data": "",
-    "table": "what bounds clip is as it was on homes of other regions",
+    "table": "what bounds clip is as it was on homes of two other regions and of a made-up town",
     "unknown": "what bounds clip is not known without open data",
 }
 """What is to be known of what bounds clip, beside an error."""
@@ -308,12 +308,10 @@ def _open_bias(
     plan: Plan, pattern: Mechanism | None, cycle: Mechanism | None, panel: Panel, share: float
 ) -> tuple[Floats, Floats | None]:
     """What the layers drop of public households: of their profiles, and of every cycle's variations."""
-    instance(panel, Panel, "open_data", hint="Make a panel with Panel.from_array(readings).")
+    instance(panel, Panel, "open_data", example="Panel.from_array(readings)")
     slots = plan.grid.slots
     if panel.grid.slots != slots or panel.n_cycles < 1:
-        raise PlanError(
-            f"Expected open data of at least one cycle of {slots} slots.", hint="Bring it to the plan's grid."
-        )
+        raise PlanError("open-data-short", slots=slots)
     whole = panel.first(panel.n_cycles)
     readings = _as_others(whole.readings, plan)
     profile, known = kernels.profiles(

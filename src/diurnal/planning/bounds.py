@@ -19,6 +19,7 @@ from diurnal.planning.reference import Reference, check_open, public_reference
 from diurnal.planning.tabled import cycle_fields, is_tabled, pattern_fields
 from diurnal.promise.body import Ellipsoid
 from diurnal.readings.panel import Panel, Shape
+from diurnal.renamed import renamed
 
 RADII = (1, 1.5, 2, 3, 4, 6, 9, 13, 20)
 """The radii that are tried, in levels: means of a slot."""
@@ -26,12 +27,13 @@ UNEVEN = 4
 """How many times larger the largest group is than the smallest, to be called very different."""
 
 
-def informed(
+@renamed(level="mean_reading")
+def with_public_bounds(
     plan: Plan,
     shape: Shape | Panel,
     *,
     open_data: Panel | None = None,
-    level: Number | None = None,
+    mean_reading: Number | None = None,
     free: bool = True,
 ) -> Plan:
     """A plan with what is publicly known: reference, body, basis, bound of a cycle's variations.
@@ -44,22 +46,22 @@ def informed(
         plan: What is to be reported and promised.
         shape: How large the groups are; or the panel, of which nothing else is used.
         open_data: *Public* readings of other households on the same grid. Never the private panel.
-        level: The *public* mean of a reading, such as a statistic of the region: the reference is brought to it.
-            Without open data, it is a typical day of that level.
+        mean_reading: The *public* mean of a reading, such as a statistic of the region: the reference is brought to
+            it. Without open data, it is a typical day of that level.
         free: Whether a pattern plan may make its reference from the variations of its history, which neighbours
-            share (`Free`).
+            share (`VariationReference`).
 
     Raises:
         PlanError: Nothing public is given; the open data is on another grid, has no whole cycle, or is the private
             panel.
     """
-    instance(plan, Plan, "plan", hint="Make one with Plan(...).")
+    instance(plan, Plan, "plan", example="Plan(...)")
     check_open(open_data, shape)
     if not plan.protection.learns:
         return plan
     whole = None if open_data is None else _whole(open_data, plan)
     if plan.reference is None:
-        plan = plan.with_(reference=reference_of(plan, whole, level))
+        plan = plan.with_(reference=reference_of(plan, whole, mean_reading))
     sizes = plan.shape_of(shape).group_sizes
     plan = _with_body(plan, sizes, whole, free=free)
     return _with_bound(plan, sizes, whole)
@@ -67,17 +69,19 @@ def informed(
 
 def _whole(open_data: Panel, plan: Plan) -> Panel:
     """The whole cycles of open data on the plan's grid."""
-    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
+    instance(open_data, Panel, "open_data", example="dn.open_panel('public.parquet')")
     if open_data.grid.slots != plan.grid.slots or open_data.grid.unit != plan.grid.unit:
         raise PlanError(
-            f"The open data has {open_data.grid.slots} slots of {open_data.grid.unit}, the plan "
-            f"{plan.grid.slots} of {plan.grid.unit}.",
-            hint="Import it with the same interval, period and unit.",
+            "open-data-grid",
+            data_slots=open_data.grid.slots,
+            data_unit=open_data.grid.unit,
+            slots=plan.grid.slots,
+            unit=plan.grid.unit,
         )
     return open_data.first(open_data.n_cycles)
 
 
-def reference_of(plan: Plan, open_data: Panel | None, level: Number | None) -> Reference:
+def reference_of(plan: Plan, open_data: Panel | None, mean_reading: Number | None) -> Reference:
     """The reference from what is publicly known.
 
     Raises:
@@ -85,13 +89,10 @@ def reference_of(plan: Plan, open_data: Panel | None, level: Number | None) -> R
     """
     if open_data is not None:
         found = public_reference(open_data)
-        return found if level is None else found.at_level(level)
-    if level is None:
-        raise PlanError(
-            "Expected what is publicly known: open data, or the public mean of a reading.",
-            hint="Give open_data=panel of other homes, or level=the mean of the region's statistics.",
-        )
-    return typical(plan.grid, level)
+        return found if mean_reading is None else found.at_level(mean_reading)
+    if mean_reading is None:
+        raise PlanError("public-knowledge-missing")
+    return typical(plan.grid, mean_reading)
 
 
 def _with_body(plan: Plan, sizes: Sequence[int], open_data: Panel | None, *, free: bool) -> Plan:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from diurnal.errors import PlanError
 from diurnal.exact import fraction, instance, whole
-from diurnal.planning.free import Free
+from diurnal.planning.free import VariationReference
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import Body, Ellipsoid
 from diurnal.promise.levels import LEVELS
@@ -28,21 +28,22 @@ def check_kinds(plan: Plan) -> None:
     """Refuse a field of another kind than its name says."""
     nothing = type(None)
     kinds: dict[str, tuple[tuple[type, ...], str]] = {
-        "query": ((Query,), "For example query=Mean()."),
-        "grid": ((Grid,), "For example grid=panel.grid, or Grid(slots=48, minutes=30)."),
-        "groups": ((str, nothing), "Name a partition of the panel: groups='suburb'."),
-        "body": ((Body, Ellipsoid, nothing), "For example body=Body(high=3000)."),
-        "basis": ((Basis,), "For example basis=Basis(size=9)."),
-        "cycle_basis": ((Basis,), "For example cycle_basis=Basis(size=5)."),
-        "reference": ((Reference, nothing), "For example reference=Reference(profile=[...])."),
-        "shrink": ((bool,), "True or False."),
-        "free": ((Free, nothing), "For example free=Free()."),
-        "roster": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
-        "calendar": ((str, nothing), "Leave it out: it is filled in when the plan is started."),
-        "channel": ((str,), "For example channel='consumption'."),
+        "query": ((Query,), "query=Mean()"),
+        "grid": ((Grid,), "grid=panel.grid, or Grid(slots=48, minutes=30)"),
+        "groups": ((str, nothing), "groups='suburb'"),
+        "body": ((Body, Ellipsoid, nothing), "body=Body(high=3000)"),
+        "basis": ((Basis,), "basis=Basis(size=9)"),
+        "cycle_basis": ((Basis,), "cycle_basis=Basis(size=5)"),
+        "reference": ((Reference, nothing), "reference=Reference(profile=[...])"),
+        "shrink": ((bool,), "shrink=True"),
+        "free": ((VariationReference, nothing), "free=VariationReference()"),
+        # Roster and calendar are filled in when a plan is started.
+        "roster": ((str, nothing), "roster=None"),
+        "calendar": ((str, nothing), "calendar=None"),
+        "channel": ((str,), "channel='consumption'"),
     }
-    for name, (kind, hint) in kinds.items():
-        instance(getattr(plan, name), kind, name, hint=hint)
+    for name, (kind, example) in kinds.items():
+        instance(getattr(plan, name), kind, name, example=example)
 
 
 def check_choices(plan: Plan) -> None:
@@ -55,7 +56,7 @@ def check_choices(plan: Plan) -> None:
     }
     for name, known in choices.items():
         if getattr(plan, name) not in known:
-            raise PlanError(f"Unknown {name} {getattr(plan, name)!r}.", hint=f"Known are {', '.join(known)}.")
+            raise PlanError("field-unknown-value", name=name, value=getattr(plan, name), choices=", ".join(known))
 
 
 def check_domain(domain: Any) -> tuple[int, int]:
@@ -64,10 +65,7 @@ def check_domain(domain: Any) -> tuple[int, int]:
         low, high = domain
         Body(low=low, high=high).ranges(1)
     except (TypeError, ValueError) as cause:
-        raise PlanError(
-            "Expected domain=(low, high), two integers with low < high, below 2^31.",
-            hint="What a meter can physically read in a slot, in its unit: domain=(0, 8000) in Wh.",
-        ) from cause
+        raise PlanError("plan-domain") from cause
     return int(low), int(high)
 
 
@@ -78,61 +76,36 @@ def check_counts(plan: Plan) -> None:
         if getattr(plan, name) is not None:
             object.__setattr__(plan, name, whole(getattr(plan, name), name, least=lowest))
     if plan.min_readings is not None and plan.history and plan.min_readings > plan.history:
-        raise PlanError(
-            f"Expected min_readings={plan.min_readings} <= history={plan.history}.",
-            hint="With more than the history has, no household would have a profile.",
-        )
+        raise PlanError("plan-min-readings", min_readings=plan.min_readings, history=plan.history)
     low, high = plan.domain
     object.__setattr__(plan, "default_reading", whole(plan.default_reading, "default_reading", least=low))
     if plan.default_reading > high:
-        raise PlanError(
-            f"Expected default_reading={plan.default_reading} in the domain, {low} to {high}.",
-            hint="A public value such households have: the reference's mean, say.",
-        )
+        raise PlanError("plan-default-reading", reading=plan.default_reading, low=low, high=high)
 
 
 def check_level(plan: Plan) -> None:
     """Refuse what a level cannot promise."""
     level = plan.protection
     if plan.query.counting != level.counts:
-        raise PlanError(
-            f"The query {plan.query.kind!r} cannot be promised at level {plan.level!r}.",
-            hint="Share and Histogram are for level='cycle' (theory 6.8); Sum, Mean and Weighted for 'strong' "
-            "and 'pattern'.",
-        )
+        raise PlanError("plan-query-level", query=plan.query.kind, level=plan.level)
     if not level.learns and (plan.history or plan.mechanism == "basis"):
-        raise PlanError(
-            f"At level {plan.level!r} there is no profile: no history, and no basis.",
-            hint=f"Leave history out and take auto or one of {', '.join(SLOTS)}.",
-        )
+        raise PlanError("plan-level-no-profile", level=plan.level, choices=", ".join(SLOTS))
     if not level.noisy_variations and (plan.cycle_epsilon is not None or plan.variation_bound is not None):
-        raise PlanError(
-            f"cycle_epsilon and variation_bound are for strong plans, and this one is {plan.level}.",
-            hint="Leave them out, or take level='strong'; at level 'cycle' epsilon is a cycle's.",
-        )
+        raise PlanError("plan-level-no-cycle", level=plan.level)
     if level.learns and plan.history < 1:
-        raise PlanError(
-            f"Expected history={plan.history} >= 1: the profile is made from it.",
-            hint="Say how many cycles, for example history=91.",
-        )
+        raise PlanError("plan-history-missing", history=plan.history)
     if plan.statistic == "base-load" and not level.exact_variations:
-        raise PlanError(
-            "The base-load statistic is for pattern mode only.",
-            hint="In strong mode one history cycle would move it by the whole domain (theory 5.1).",
-        )
+        raise PlanError("plan-base-load-level")
     named = [SLOTS[name] for name in (plan.mechanism, plan.cycle_mechanism) if name in SLOTS]
     if plan.delta is None and any(kind.needs_delta for kind in named):
-        raise PlanError(
-            "A Gaussian mechanism promises (epsilon, delta), and no delta was given.",
-            hint="Give delta, for example delta='1e-6'.",
-        )
+        raise PlanError("plan-needs-delta")
 
 
 def check_fill(fill: Any) -> Fraction:
     """The share that is put back: from 0 to 1."""
     share = fraction(fill, "fill")
     if not 0 <= share <= 1:
-        raise PlanError(f"Expected fill={fill} from 0 to 1.", hint="It is a share of the reference.")
+        raise PlanError("plan-fill-range", fill=fill)
     return share
 
 
@@ -141,20 +114,11 @@ def check_free(plan: Plan) -> None:
     around = isinstance(plan.body, Ellipsoid) and plan.body.reference is not None
     if plan.free is not None:
         if not plan.protection.exact_variations or plan.statistic != "mean":
-            raise PlanError(
-                "A free reference is for pattern plans with the mean as statistic.",
-                hint="In strong mode variations are protected, and nothing that is made of them is free.",
-            )
+            raise PlanError("plan-free-level")
         if not around or plan.reference is None or plan.mechanism not in ("auto", "basis"):
-            raise PlanError(
-                "A free reference needs a public one to begin with, a basis, and an Ellipsoid around it.",
-                hint="Let informed(plan, shape, open_data=...) make the plan.",
-            )
+            raise PlanError("plan-free-needs-reference")
     if (plan.shrink or plan.fill) and (not around or plan.reference is None):
-        raise PlanError(
-            "fill and shrink need an Ellipsoid around a public reference.",
-            hint="Let informed(plan, shape, open_data=...) make the plan.",
-        )
+        raise PlanError("plan-fill-needs-ball")
 
 
 def check_bodies(plan: Plan) -> None:
@@ -171,15 +135,9 @@ def check_bodies(plan: Plan) -> None:
         object.__setattr__(plan, "variation_bound", whole(bound, "variation_bound", least=1))
     if plan.protection.noisy_variations and plan.cycle_mechanism == "blocks":
         if plan.cycle_basis != CYCLE_BASIS:
-            # What nobody has said may still be filled in by `informed`.
+            # What nobody has said may still be filled in by `with_public_bounds`.
             check_blocks(plan.cycle_basis.size, plan.variation_bound, slots)
         if plan.cycle_basis.noise != "l2-norm":
-            raise PlanError(
-                f"Blocks have l2-norm noise, and cycle_basis asks for {plan.cycle_basis.noise}.",
-                hint="Leave out the noise; 17 blocks are the most.",
-            )
+            raise PlanError("plan-blocks-noise", noise=plan.cycle_basis.noise)
     if plan.reference is not None and len(plan.reference.profile) != slots:
-        raise PlanError(
-            f"Expected a reference of {slots} slots, got {len(plan.reference.profile)}.",
-            hint="Give the public profile on the plan's grid.",
-        )
+        raise PlanError("plan-reference-slots", slots=slots, given=len(plan.reference.profile))

@@ -1,4 +1,4 @@
-"""Free: a reference that pattern mode may learn from the history at no cost (theory 5.1).
+"""Variation reference: one that pattern mode may learn from the history at no cost (theory 5.1).
 
 Two data sets whose households differ in a periodic component have bit-equal variations, and so are all functions of
 these. The mean of all homes' variations tells of their mean day: where nothing happens, readings cannot fall below
@@ -31,11 +31,11 @@ FEWEST = 28
 
 
 @dataclass(frozen=True, kw_only=True)
-class Free:
+class VariationReference:
     """How a reference is made from the history's variations. Public; constants are from open data.
 
     Examples:
-        >>> Free().quantile
+        >>> VariationReference().quantile
         Fraction(1, 50)
     """
 
@@ -54,14 +54,14 @@ class Free:
         for each in fields(self):
             object.__setattr__(self, each.name, positive(getattr(self, each.name), each.name))
         if self.quantile >= 1 or self.blend > 1:  # type: ignore[operator]
-            raise PlanError("Expected a quantile below 1, and a blend of at most 1.", hint="They are shares.")
+            raise PlanError("free-reference-shares")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in a plan file."""
         return {each.name: text(Fraction(getattr(self, each.name))) for each in fields(self)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Free:
+    def from_json(cls, data: Mapping[str, Any]) -> VariationReference:
         """What `to_json` wrote."""
         return cls(**data)
 
@@ -107,9 +107,7 @@ def _lowest(plan: Plan, quantile: Fraction, means: Integers, used: Integers, gra
         values = np.sort(means[here][used[here] >= plan.minimum_group])
         if len(values) < FEWEST:
             raise ReadingsError(
-                f"A free reference needs {FEWEST} cycles with readings of {plan.minimum_group} households; slot "
-                f"{slot} has {len(values)}.",
-                hint="Give a longer history, or leave free out of the plan.",
+                "free-reference-short", fewest=FEWEST, households=plan.minimum_group, slot=slot, cycles=len(values)
             )
         least = int(values[int(quantile * len(values))])
         found.append(Fraction(-grain * round(Fraction(least, grain))))

@@ -20,7 +20,7 @@ import numpy as np
 from diurnal.errors import PlanError
 from diurnal.exact import Number, instance, positive, text
 from diurnal.planning import checks
-from diurnal.planning.free import Free
+from diurnal.planning.free import VariationReference
 from diurnal.planning.reference import Reference
 from diurnal.promise.body import (
     AnyBody,
@@ -109,7 +109,7 @@ class Plan:
     """How much of what a basis drops of the reference is put back into the noisy profile."""
     shrink: bool = False
     """Whether noisy coefficients of the profile are drawn towards the reference, by its mismatch."""
-    free: Free | None = None
+    free: VariationReference | None = None
     """In pattern mode: how a reference is made from the history's variations, which neighbours share."""
     grace: int = 0
     """How many steps to wait for late readings."""
@@ -232,7 +232,7 @@ class Plan:
 
     def shape_of(self, homes: Shape | Panel) -> Shape:
         """How large its groups are, among homes of which nothing else is used."""
-        instance(homes, (Shape, Panel), "shape", hint="Give panel.shape_by(plan.groups), or the panel.")
+        instance(homes, (Shape, Panel), "shape", example="panel.shape_by(plan.groups)")
         return homes.shape_by(self.groups) if isinstance(homes, Panel) else homes
 
     def guarantee(self) -> Guarantee:
@@ -262,7 +262,7 @@ class Plan:
         """The same plan with some fields changed."""
         unknown = set(changes) - {each.name for each in fields(self)}
         if unknown:
-            raise PlanError(f"A plan has no fields {sorted(unknown)}.", hint="See the documentation of Plan.")
+            raise PlanError("plan-unknown-fields", fields=sorted(unknown))
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
@@ -282,30 +282,21 @@ class Plan:
         Raises:
             PlanError: Another version, or a field that is unknown or missing.
         """
-        instance(data, Mapping, "a plan", hint="Read the file with json.loads first.")
+        instance(data, Mapping, "a plan", example="json.loads(text)")
         values = dict(data)
         version = values.pop("diurnal_plan", None)
         if version != VERSION:
             later = isinstance(version, int) and version > VERSION
-            raise PlanError(
-                f"Expected a plan of version {VERSION}, got {version!r}.",
-                hint="Install a newer diurnal." if later else "`diurnal plan` and Plan.to_json write plans.",
-            )
+            raise PlanError("plan-file-later" if later else "plan-file-version", known=VERSION, version=version)
         known = {each.name for each in fields(cls)}
         missing, unknown = known - LATER - set(values), set(values) - known
         if missing or unknown:
-            raise PlanError(
-                f"Fields missing: {sorted(missing)}; unknown: {sorted(unknown)}.",
-                hint="A plan file holds every field; write it with Plan.to_json.",
-            )
+            raise PlanError("plan-file-fields", missing=sorted(missing), unknown=sorted(unknown))
         bound, body = values["variation_bound"], values["body"]
         try:
             return cls._of_plain(values, bound, body)
         except (TypeError, KeyError, AttributeError) as cause:
-            raise PlanError(
-                "A field of the plan file has another form than Plan.to_json writes.",
-                hint="Write the plan anew from Python.",
-            ) from cause
+            raise PlanError("plan-file-form") from cause
 
     @classmethod
     def _of_plain(cls, values: dict[str, Any], bound: Any, body: Any) -> Plan:
@@ -320,7 +311,7 @@ class Plan:
                 "basis": Basis.from_json(values["basis"]),
                 "cycle_basis": Basis.from_json(values["cycle_basis"]),
                 "reference": Reference(**values["reference"]) if values["reference"] else None,
-                "free": Free.from_json(values["free"]) if values.get("free") else None,
+                "free": VariationReference.from_json(values["free"]) if values.get("free") else None,
             }
         )
 

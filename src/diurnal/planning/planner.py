@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from diurnal.errors import LimitError, PlanError
+from diurnal.errors import LimitError, PlanError, WorseError
 from diurnal.exact import Number, positive, text
 from diurnal.planning.accuracy import (
     kept_share,
@@ -24,7 +24,7 @@ from diurnal.planning.accuracy import (
     split_rows,
     unspent_row,
 )
-from diurnal.planning.bounds import informed
+from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
 from diurnal.planning.reference import check_open
@@ -32,6 +32,7 @@ from diurnal.planning.tabled import cycle_bias
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS
 from diurnal.readings.panel import Panel, Shape
+from diurnal.renamed import renamed
 
 
 def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> Prediction:
@@ -61,8 +62,8 @@ def predict(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None)
     )
 
 
-def worse_than_nothing(plan: Plan, n: int) -> str | None:
-    """Why a plan is predicted to be worse than publishing nothing at all, in a sentence; None if it is not.
+def worse_than_nothing(plan: Plan, n: int) -> WorseError | None:
+    """The error of a plan that is predicted to be worse than publishing nothing at all; None if it is not.
 
     A report's predicted error, noise and known bias, is held against that of "nothing at all": the public reference
     as the report; without a reference, a guess at the mean reading (a twentieth of the domain); of shares, the same
@@ -76,10 +77,8 @@ def worse_than_nothing(plan: Plan, n: int) -> str | None:
     if error <= nothing.errors.step:
         return None
     unit = plan.query.unit(plan.grid.unit)
-    return (
-        f"The plan's reports are predicted to be worse than publishing nothing at all: the error of a report of "
-        f"{n} households is {short(error)} {unit}, that of nothing at all {nothing.said()} ({nothing.note})."
-    )
+    figures = {"error": short(error), "unit": unit, "nothing": nothing.said(), "note": nothing.note}
+    return WorseError("plan-worse-than-nothing", households=n, **figures)
 
 
 UNLESS = "Starting it is refused unless somebody accepts that (accept_worse=True, --accept-worse)."
@@ -108,11 +107,7 @@ def choose(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) 
         if best is None or error < best[0]:
             best = (error, candidate)
     if best is None:
-        raise PlanError(
-            "No mechanism whose bias is known fits this plan's bounds.",
-            hint="Give a public reference (and open data for a cycle's variations), or name the mechanism: an "
-            "Ellipsoid needs 'basis'.",
-        )
+        raise PlanError("planner-no-mechanism")
     return bounded(best[1])
 
 
@@ -121,8 +116,14 @@ def bounded(plan: Plan) -> Plan:
     return plan if plan.clip is not None or plan.stretch == 1 else plan.with_(variation_bound=plan.half)
 
 
+@renamed(level="mean_reading")
 def best_split(
-    plan: Plan, shape: Shape | Panel, total: Number, *, open_data: Panel | None = None, level: Number | None = None
+    plan: Plan,
+    shape: Shape | Panel,
+    total: Number,
+    *,
+    open_data: Panel | None = None,
+    mean_reading: Number | None = None,
 ) -> Plan:
     """A strong plan whose two epsilons add up to a total, split so that a report's predicted error is least.
 
@@ -133,26 +134,27 @@ def best_split(
         shape: How large the groups are; or the panel, of which nothing else is used.
         total: eps_z + eps_w.
         open_data: *Public* readings of other households.
-        level: The *public* mean of a reading.
+        mean_reading: The *public* mean of a reading.
 
     Raises:
         PlanError: The plan is not strong.
     """
     if plan.protection.layers != 2:
-        raise PlanError("Expected a strong plan: others have one epsilon.", hint="Take level='strong'.")
+        raise PlanError("planner-needs-strong")
     whole = positive(total, "total")
     parts = [whole * Fraction(sixteenth, 16) for sixteenth in range(2, 15)]
     tried = [plan.with_(epsilon=part, cycle_epsilon=whole - part) for part in parts]
-    return min(tried, key=lambda each: _error(each, shape, open_data, level))
+    return min(tried, key=lambda each: _error(each, shape, open_data, mean_reading))
 
 
+@renamed(level="mean_reading")
 def epsilon_for(
     plan: Plan,
     shape: Shape | Panel,
     error: Number,
     *,
     open_data: Panel | None = None,
-    level: Number | None = None,
+    mean_reading: Number | None = None,
 ) -> Fraction:
     """The least epsilon (to three digits) at which a report's predicted error is at most `error`.
 
@@ -165,26 +167,23 @@ def epsilon_for(
     target = float(positive(error, "error"))
 
     def error_at(epsilon: Fraction) -> float:
-        return _error(plan.with_(epsilon=epsilon, cycle_epsilon=None), shape, open_data, level)
+        return _error(plan.with_(epsilon=epsilon, cycle_epsilon=None), shape, open_data, mean_reading)
 
     low, high = Fraction(1, 10**4), Fraction(10**3)
     if error_at(high) > target:
-        raise PlanError(
-            f"No epsilon brings the predicted error down to {error}.",
-            hint="A smaller bias needs more coefficients, a wider body or a larger group.",
-        )
+        raise PlanError("planner-error-unreachable", error=error)
     while high / low > 1 + Fraction(1, 2000):
         middle = Fraction(math.sqrt(low * high)).limit_denominator(10**9)
         low, high = (low, middle) if error_at(middle) <= target else (middle, high)
     return _three_digits_up(high)
 
 
-def _error(plan: Plan, shape: Shape | Panel, open_data: Panel | None, level: Number | None) -> float:
+def _error(plan: Plan, shape: Shape | Panel, open_data: Panel | None, mean_reading: Number | None) -> float:
     """A report's predicted error with what is left open chosen; infinite where no noise can be drawn."""
     n = min(plan.shape_of(shape).group_sizes)
     try:
-        if open_data is not None or level is not None:
-            plan = informed(plan, shape, open_data=open_data, level=level)
+        if open_data is not None or mean_reading is not None:
+            plan = with_public_bounds(plan, shape, open_data=open_data, mean_reading=mean_reading)
         chosen = choose(plan, shape, open_data=open_data)
         return mechanism_row(chosen, n, open_data, None).errors.step
     except LimitError:

@@ -96,9 +96,7 @@ class Prediction:
         for row in self.mechanisms:
             if row.name == name:
                 return row
-        raise PlanError(
-            f"No prediction for {name!r}.", hint=f"There are {', '.join(r.name for r in self.mechanisms)}."
-        )
+        raise PlanError("prediction-unknown", name=name, choices=", ".join(r.name for r in self.mechanisms))
 
     @property
     def rows(self) -> tuple[Row, ...]:

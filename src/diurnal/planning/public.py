@@ -15,6 +15,7 @@ from diurnal.planning import constants
 from diurnal.planning.reference import Reference
 from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, FreeRow, Pattern
 from diurnal.readings.grid import Grid
+from diurnal.renamed import renamed
 
 R = TypeVar("R", Pattern, FreeRow, BaseLoad, Day, Blocks, Clip)
 
@@ -68,27 +69,26 @@ def public_shape(grid: Grid) -> tuple[int, ...] | None:
     return tuple(round((after - before) / grid.minutes) for before, after in itertools.pairwise(ends))
 
 
-def typical(grid: Grid, level: Number) -> Reference:
+@renamed(level="mean_reading")
+def typical(grid: Grid, mean_reading: Number) -> Reference:
     """A reference for homes of which nothing is known but how much they use.
 
     Args:
         grid: Of a day or a week.
-        level: The public mean of a reading, for example from statistics of the region. Never from private readings.
+        mean_reading: The public mean of a reading, for example from statistics of the region. Never from private
+            readings.
 
     Raises:
-        PlanError: The period is another, or the level is not positive.
+        PlanError: The period is another, or the mean is not positive.
 
     Examples:
         >>> typical(Grid(), 400).profile[38]
         533
     """
-    mean = positive(level, "level")
+    mean = positive(mean_reading, "mean_reading")
     shape = public_shape(grid)
     if shape is None:
-        raise PlanError(
-            f"No public shape is known for {grid.slots} slots of {grid.minutes} minutes.",
-            hint="Shapes are of a day or a week. Give a reference with dn.public_reference(open_data).",
-        )
+        raise PlanError("public-shape-unknown", slots=grid.slots, minutes=grid.minutes)
     return Reference(
         profile=[round(mean * value / 1000) for value in shape],
         spread=mean * Fraction(str(constants.SPREAD)),

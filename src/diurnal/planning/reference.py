@@ -36,11 +36,9 @@ class Reference:
         try:
             body = Body(high=1, reference=self.profile)
         except BodyError as cause:
-            raise PlanError(
-                "Expected the reference's profile as an integer for each slot.", hint="Round it to units."
-            ) from cause
+            raise PlanError("reference-not-integers") from cause
         if isinstance(body.reference, int) or body.reference is None:
-            raise PlanError("Expected the reference's profile slot by slot.", hint="Give a list.")
+            raise PlanError("reference-not-slots")
         object.__setattr__(self, "profile", tuple(body.reference))
         # Measured: Scottish homes' shape at Australian homes' level is off by 0.25 of it, and the Australian
         # mean moves by 0.26 of it around its own profile (docs/theory.md, 5.1).
@@ -81,13 +79,13 @@ def public_reference(open_data: Panel, *, mismatch: Number | None = None) -> Ref
         mismatch: How far its profile is thought to be from the private population's; a quarter of its level
             unless given.
     """
-    instance(open_data, Panel, "open_data", hint="Make a panel with Panel.from_array(readings).")
+    instance(open_data, Panel, "open_data", example="Panel.from_array(readings)")
     slots = open_data.grid.slots
     if open_data.n_cycles < 1:
-        raise PlanError("Expected open data of at least one whole cycle.", hint="Give more steps.")
+        raise PlanError("open-data-no-cycle")
     mean = _mean_of(open_data.first(open_data.n_cycles)).reshape(-1, slots)
     if np.isnan(mean).all(axis=0).any():
-        raise PlanError("Expected open data with a reading in every slot of the cycle.", hint="Give more cycles.")
+        raise PlanError("open-data-gaps")
     profile = np.nanmean(mean, axis=0)
     spread = math.sqrt(float(np.nanmean((mean - profile) ** 2)))
     return Reference(
@@ -110,10 +108,7 @@ def check_open(open_data: Panel | None, homes: Any) -> None:
     if not isinstance(open_data, Panel) or not isinstance(homes, Panel):
         return
     if open_data is homes or _shares_readings(open_data, homes):
-        raise PlanError(
-            "The open data has readings of the private panel.",
-            hint="Open data is what is public already, such as another region's. Without any, leave it out.",
-        )
+        raise PlanError("open-data-private")
 
 
 LOOKED_AT = 64

@@ -120,7 +120,7 @@ def smooth(
         >>> smooth([], Plan(epsilon="1", domain=(0, 8000), history=91))
         []
     """
-    instance(plan, Plan, "plan", hint="Give stream.plan.")
+    instance(plan, Plan, "plan", example="stream.plan")
     rows = list(reports)
     _check(rows, plan)
     cycle = _fresh(plan) if rows else None
@@ -158,9 +158,9 @@ def _smoothed(
 
 def _check(rows: Sequence[Row], plan: Plan) -> None:
     if any(row.plan != plan.hash for row in rows):
-        raise InputError("Expected rows of this plan.", hint="Give stream.plan, and the rows of that stream.")
+        raise InputError("rows-other-plan")
     if len({(row.group, row.series, row.step) for row in rows}) != len(rows):
-        raise InputError("A group has two rows for one step.", hint="Give each released row once.")
+        raise InputError("rows-repeated")
 
 
 def _as_it_is(row: Row) -> Smoothed:
@@ -207,10 +207,7 @@ class _Crowd(NamedTuple):
             return cls(row.denominator, row.denominator, 1.0)
         given = households.get(row.group) if isinstance(households, Mapping) else households
         if given is None:
-            raise PlanError(
-                f"Nobody says how many households {row.group!r} has, and a sum does not tell.",
-                hint="Give households=226, or a number for each group by name.",
-            )
+            raise PlanError("group-size-unknown", group=row.group)
         n = whole(given, "households", least=1)
         return cls(n, n, n)
 
@@ -221,10 +218,7 @@ def _profile(plan: Plan, reference: Reference | None, crowd: _Crowd) -> tuple[Fl
         return None
     profile = crowd.share * np.array(reference.profile, dtype=float)
     if len(profile) != plan.grid.slots:
-        raise PlanError(
-            f"The reference has {len(profile)} slots, and a cycle {plan.grid.slots}.",
-            hint="Give a reference on the plan's grid.",
-        )
+        raise PlanError("reference-slots", given=len(profile), slots=plan.grid.slots)
     return (profile, abs(crowd.share) * float(reference.mismatch or 0)) if profile.any() else None
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from diurnal.planning import constants
 from diurnal.planning.checks import CYCLE_BASIS
-from diurnal.planning.free import Free
+from diurnal.planning.free import VariationReference
 from diurnal.planning.plan import Plan
 from diurnal.planning.public import free_row, nearest, public_shape
 from diurnal.planning.rows import BaseLoad, Day, Pattern
@@ -61,7 +61,7 @@ def pattern_fields(plan: Plan, n: float, *, free: bool, uneven: bool) -> dict[st
     if free and plan.protection.exact_variations and found is not None and size <= found.most:
         weights = {"slope": constants.SLOPE, "blend": found.blend, "low": found.low}
         known = {"quantile": constants.QUANTILE, "grain": constants.GRAIN}
-        fields["free"] = Free(**{name: _fraction(value) for name, value in (weights | known).items()})
+        fields["free"] = VariationReference(**{name: _fraction(value) for name, value in (weights | known).items()})
         if _days(plan) == 1:
             fields["fill"] = _fraction(found.fill)
     return fields

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from diurnal.check.periods import Candidate
-from diurnal.check.verdict import Verdict
 from diurnal.errors import InputError, PlanError
 from diurnal.exact import instance
+from diurnal.periodicity.periods import Candidate
+from diurnal.periodicity.verdict import Verdict
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
@@ -80,15 +80,12 @@ def trade(plan: Plan, verdict: Verdict, shape: Shape | Panel, *, open_data: Pane
         shape: How large the groups are; or the panel, of which nothing else is used.
         open_data: *Public* readings of other households, as for `predict`.
     """
-    instance(plan, Plan, "plan", hint="Make one with Plan(...).")
-    instance(verdict, Verdict, "verdict", hint="Make one with dn.check(panel).")
+    instance(plan, Plan, "plan", example="Plan(...)")
+    instance(verdict, Verdict, "verdict", example="dn.check(panel)")
     sizes = plan.shape_of(shape)
     ours, theirs = (replace(grid, slots=1) for grid in (plan.grid, verdict.correlations.grid))
     if ours != theirs:
-        raise PlanError(
-            "The plan's steps are other ones than those the verdict looked at.",
-            hint="Make the plan with grid=panel.grid.",
-        )
+        raise PlanError("verdict-other-grid")
     rows = tuple(_trade(plan, period, sizes, open_data) for period in verdict.periods)
     return Trades(plan=plan, n_households=min(sizes.group_sizes), rows=rows)
 

@@ -76,10 +76,7 @@ class Body:
             if value is None:
                 continue
             if not _is_integer(value) or value < 1:
-                raise BodyError(
-                    f"Expected {name}={value!r} as a whole number of at least 1.",
-                    hint="Give it in the unit of the readings; leave it out for no cap.",
-                )
+                raise BodyError("body-cap-not-whole", name=name, value=value)
             object.__setattr__(self, name, int(value))
 
     def ranges(self, slots: int) -> tuple[Integers, Integers]:
@@ -92,24 +89,15 @@ class Body:
         low, high = _spread(self.low, slots, "low"), _spread(self.high, slots, "high")
         if (low > high).any():
             slot = int(np.flatnonzero(low > high)[0])
-            raise BodyError(
-                f"Expected low <= high, got {low[slot]} > {high[slot]} in slot {slot}.",
-                hint="Swap them, or give a value for each slot.",
-            )
+            raise BodyError("body-low-above-high", low=low[slot], high=high[slot], slot=slot)
         if not (high > low).any():
-            raise BodyError(
-                "Expected a body with more than one vector, got low = high in every slot.",
-                hint="A body that nobody can move in has nothing to protect: widen it.",
-            )
+            raise BodyError("body-one-vector")
         if self.reference is not None:
             reference = _spread(self.reference, slots, "reference")
             if ((reference < low) | (reference > high)).any():
-                raise BodyError(
-                    "Expected the reference between low and high in every slot.",
-                    hint="Widen the range or clip the reference.",
-                )
+                raise BodyError("body-reference-outside")
         if slots * int(max(abs(low).max(), abs(high).max(), (high - low).max())) ** 2 >= LIMIT:
-            raise BodyError("The squares of this body's values could leave 64 bits.", hint="Use a coarser unit.")
+            raise BodyError("body-squares-overflow")
         return low, high
 
     @property
@@ -190,13 +178,10 @@ class Ellipsoid:
 
     def __post_init__(self) -> None:
         if not _is_integer(self.radius) or self.radius < 1:
-            raise BodyError(
-                f"Expected radius={self.radius!r} as a whole number of at least 1.",
-                hint="Give it in the unit of the readings.",
-            )
+            raise BodyError("body-radius-not-whole", radius=self.radius)
         object.__setattr__(self, "radius", int(self.radius))
         if self.weighting not in ("flat", "harmonic"):
-            raise BodyError(f"Unknown weighting {self.weighting!r}.", hint="Known are flat, harmonic.")
+            raise BodyError("body-weighting-unknown", weighting=self.weighting)
         if self.reference is not None:
             object.__setattr__(self, "reference", _integers(self.reference, "reference"))
         object.__setattr__(self, "scale", positive(self.scale, "scale", error=BodyError))
@@ -230,13 +215,11 @@ def body_from_json(data: Mapping[str, Any]) -> AnyBody:
     kind = fields.pop("kind", None)
     kinds: dict[str, type[Body] | type[Ellipsoid]] = {"body": Body, "ellipsoid": Ellipsoid}
     if kind not in kinds:
-        raise BodyError(f"Unknown body {kind!r}.", hint=f"Known are {', '.join(kinds)}.")
+        raise BodyError("body-unknown", kind=kind, choices=", ".join(kinds))
     try:
         return kinds[kind](**fields)
     except TypeError as cause:
-        raise BodyError(
-            f"The {kind} does not take the fields {sorted(fields)}.", hint="See its documentation."
-        ) from cause
+        raise BodyError("body-unknown-fields", kind=kind, fields=sorted(fields)) from cause
 
 
 def counting_sensitivity(slots: int, n_cells: int) -> Sensitivity:
@@ -276,10 +259,7 @@ def _integers(value: Any, name: str) -> int | tuple[int, ...]:
         return int(entries)
     if isinstance(entries, (list, tuple)) and entries and all(map(_is_integer, entries)):
         return tuple(map(int, entries))
-    raise BodyError(
-        f"Expected {name} as an integer, or an integer for each slot.",
-        hint="Bodies are in the integer unit of the readings: 3 kWh are 3000 Wh.",
-    )
+    raise BodyError("body-not-integers", name=name)
 
 
 def _is_integer(value: Any) -> bool:
@@ -288,13 +268,10 @@ def _is_integer(value: Any) -> bool:
 
 def _spread(value: int | Sequence[int], slots: int, name: str) -> Integers:
     if slots < 1:
-        raise BodyError(f"Expected slots={slots} >= 1.", hint="A day of half hours has 48.")
+        raise BodyError("body-slots", slots=slots)
     entries = [value] * slots if isinstance(value, int) else list(value)
     if len(entries) != slots:
-        raise BodyError(
-            f"Expected {name} for each of {slots} slots, got {len(entries)}.",
-            hint="Give one integer for all slots, or one for each.",
-        )
+        raise BodyError("body-entries", name=name, slots=slots, given=len(entries))
     if max(map(abs, entries)) >= 1 << 31:
-        raise BodyError(f"Expected {name} below 2^31.", hint="Use a coarser unit.")
+        raise BodyError("body-too-large", name=name)
     return np.array(entries, dtype=np.int64)

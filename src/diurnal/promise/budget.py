@@ -59,10 +59,7 @@ class Loss:
         """
         if delta is None:
             if self.zcdp:
-                raise PlanError(
-                    "A Gaussian plan promises (epsilon, delta), and no delta was given.",
-                    hint="Give delta, for example delta='1e-6'.",
-                )
+                raise PlanError("plan-needs-delta")
             return self.epsilon
         if not self.zcdp and not self.epsilon:
             return Fraction(0)
@@ -112,7 +109,7 @@ def check_delta(delta: Any) -> Fraction:
     """A delta between 0 and 1, as an exact fraction."""
     value = positive(delta, "delta")
     if value >= 1:
-        raise PlanError(f"Expected delta={delta} < 1.", hint="A usual choice is delta='1e-6'.")
+        raise PlanError("budget-delta-range", delta=delta)
     return value
 
 

@@ -54,6 +54,12 @@ FREE = (
 )
 """What a free reference gives away (theory 5.1)."""
 
+SLACK = (
+    "A delta of {delta} is slack beside epsilon: for any conclusion about a household, the probability may grow by "
+    "that much more than epsilon allows. It means something only where it is far below 1 in the number of homes."
+)
+"""What a delta is."""
+
 BASE_LOAD = (
     "The profile is the least reading of each slot over the history: little more than standby load is hidden, and "
     "all above it is published in exact sums. It is formally the same promise, and shows how little that one is."
@@ -162,7 +168,13 @@ class Guarantee:
     def limits(self) -> tuple[str, ...]:
         """What is not promised."""
         more = ((FREE, self.free), (BASE_LOAD, self.base_load))
-        return (*LEVELS[self.level].limits, *(said for said, meant in more if meant))
+        slack = () if not self.has_delta else (SLACK.format(delta=text(self.delta or Fraction(0))),)
+        return (*LEVELS[self.level].limits, *(said for said, meant in more if meant), *slack)
+
+    @property
+    def has_delta(self) -> bool:
+        """Whether the promise has a delta: whether a layer is Gaussian."""
+        return any(loss is not None and loss.zcdp for loss in (self.pattern, self.cycle))
 
     @property
     def unit(self) -> str:

@@ -101,10 +101,7 @@ def check_cube(ranges: Sequence[int], rate: Fraction) -> None:
 def check_l2_norm(size: int, rate: Fraction) -> None:
     """Refuse l2-norm noise that could not be drawn, before anything is spent on it."""
     if size > _LARGEST_PROPOSAL:
-        raise LimitError(
-            f"l2-norm noise of {size} components would almost never be accepted.",
-            hint=f"Keep at most {_LARGEST_PROPOSAL} coefficients, or take Laplace or Gaussian noise.",
-        )
+        raise LimitError("noise-too-many-components", size=size, most=_LARGEST_PROPOSAL)
     _checked(1 / rate)
     _rational(_proposal(size, rate))
 
@@ -140,10 +137,7 @@ def _proposal(size: int, rate: Fraction) -> Fraction:
 
 def _checked(scale: Fraction) -> Fraction:
     if not 0 < scale <= SCALE_LIMIT:
-        raise LimitError(
-            "Noise of this scale could leave 64 bits.",
-            hint="Use a coarser unit, a narrower body or a larger epsilon.",
-        )
+        raise LimitError("noise-overflow")
     return scale
 
 
@@ -291,10 +285,7 @@ def _two_sided(size: int, rate: Fraction) -> Integers:
 def _rational(rate: Fraction) -> tuple[int, int]:
     """The rate as s/t with t small enough for 64-bit words."""
     if max(rate.as_integer_ratio()) >= _WORD:
-        raise LimitError(
-            "The rate of this noise needs more than 52 bits.",
-            hint="Write epsilon with fewer digits.",
-        )
+        raise LimitError("noise-rate-bits")
     return rate.numerator, rate.denominator
 
 

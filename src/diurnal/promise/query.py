@@ -127,29 +127,20 @@ class Weighted(Query):
     reported: ClassVar[str] = "a weighted sum of the {channel} of all homes{group} in {span}, in {unit}; {missing}"
 
     def __post_init__(self) -> None:
-        instance(self.values, Iterable, "the weights", hint="One for each household.", error=QueryError)
+        instance(self.values, Iterable, "the weights", example="[1, 2, 1]", error=QueryError)
         values = tuple(self.values)
         if any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in (*values, self.over)):
-            raise QueryError(
-                "Expected integer weights over an integer denominator.",
-                hint="Bring the weights to a common denominator: 0.25 and 0.5 are 1 and 2 over=4.",
-            )
+            raise QueryError("weights-not-integers")
         if self.over < 1 or not any(values):
-            raise QueryError(
-                f"Expected over={self.over} >= 1 and at least one weight that is not zero.",
-                hint="A household of weight 0 is left out.",
-            )
+            raise QueryError("weights-all-zero", over=self.over)
         if max(map(abs, values)) >= 1 << 62:
-            raise QueryError("Expected weights below 2^62.", hint="Divide the weights by a common factor.")
+            raise QueryError("weights-too-large")
         object.__setattr__(self, "values", tuple(map(int, values)))
         object.__setattr__(self, "over", int(self.over))
 
     def weights(self, n_households: int) -> Integers:
         if len(self.values) != n_households:
-            raise QueryError(
-                f"Expected {n_households} weights, one a household, got {len(self.values)}.",
-                hint="Give the weights in the order of the roster.",
-            )
+            raise QueryError("weights-count", households=n_households, given=len(self.values))
         return np.array(self.values, dtype=np.int64)
 
     def denominator(self, group_size: int) -> int:
@@ -229,11 +220,11 @@ class Histogram(CountingQuery):
     )
 
     def __post_init__(self) -> None:
-        instance(self.edges, Iterable, "the edges", hint="A list of levels.", error=QueryError)
+        instance(self.edges, Iterable, "the edges", example="[200, 500, 1000]", error=QueryError)
         edges = tuple(self.edges)
         _check_levels(edges, "edges")
         if not edges or list(edges) != sorted(set(edges)):
-            raise QueryError("Expected at least one edge, each above the one before.", hint="Sort them.")
+            raise QueryError("edges-not-increasing")
         object.__setattr__(self, "edges", tuple(map(int, edges)))
 
     def cells(self, readings: Integers) -> Integers:
@@ -263,22 +254,17 @@ QUERIES: Mapping[str, type[Query]] = {each.kind: each for each in (Sum, Mean, We
 
 def query_from_json(data: Mapping[str, Any]) -> Query:
     """The query that `to_json` wrote."""
-    instance(data, Mapping, "a query", hint="As Query.to_json writes it.", error=QueryError)
+    instance(data, Mapping, "a query", example="query.to_json()", error=QueryError)
     fields = dict(data)
     kind = fields.pop("kind", None)
     if kind not in QUERIES:
-        raise QueryError(f"Unknown query {kind!r}.", hint=f"Known are {', '.join(QUERIES)}.")
+        raise QueryError("query-unknown", kind=kind, choices=", ".join(QUERIES))
     try:
         return QUERIES[kind](**fields)
     except TypeError as cause:
-        raise QueryError(
-            f"The query {kind!r} does not take the fields {sorted(fields)}.", hint="See its documentation."
-        ) from cause
+        raise QueryError("query-unknown-fields", kind=kind, fields=sorted(fields)) from cause
 
 
 def _check_levels(levels: Sequence[int], name: str) -> None:
     if any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in levels):
-        raise QueryError(
-            f"Expected {name} as integers in the unit of the readings.",
-            hint="With Wh as the unit, 1 kWh is 1000.",
-        )
+        raise QueryError("query-levels-not-integers", name=name)

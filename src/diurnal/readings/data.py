@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ BLOCK = 1 << 21
 
 class Data(Protocol):
     """Where the readings of a panel lie. Whatever is cut from it is the same kind of data."""
+
+    @property
+    def engine(self) -> str | None:
+        """The name of the engine that works on them where they lie; None if that is here."""
 
     @property
     def readings(self) -> Integers:
@@ -56,6 +60,7 @@ class Arrays:
     orders: Orders | None = None
     """How large each reading was before it was rounded and held against a domain, where an import for a stream has
     kept that: bits of its millionths, as `order_of` counts them. `curator/units.py` reads it, nothing else."""
+    engine: ClassVar[None] = None
 
     @property
     def n_steps(self) -> int:

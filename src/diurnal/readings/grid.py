@@ -43,10 +43,7 @@ class Grid:
             if datetime.fromisoformat(self.anchor).tzinfo is not None:
                 raise ValueError
         except (ValueError, TypeError, OSError, ZoneInfoNotFoundError) as cause:
-            raise ReadingsError(
-                f"Expected an IANA time zone and a local anchor, got {self.zone!r} and {self.anchor!r}.",
-                hint="For example zone='Australia/Sydney', anchor='2012-07-01T00:00'.",
-            ) from cause
+            raise ReadingsError("grid-zone", zone=self.zone, anchor=self.anchor) from cause
 
     def slot(self, step: int) -> int:
         """Which slot of its cycle a step is."""
@@ -65,9 +62,7 @@ class Grid:
         try:
             return datetime.fromisoformat(self.anchor) + step * timedelta(minutes=self.minutes)
         except OverflowError as cause:
-            raise ReadingsError(
-                f"Step {step} lies beyond the calendar.", hint="Count steps from the grid's anchor."
-            ) from cause
+            raise ReadingsError("grid-step", step=step) from cause
 
     def step_at(self, moment: datetime) -> int:
         """Which step is going on at a moment of the world."""
@@ -111,9 +106,7 @@ def minutes_of(interval: str | int) -> int:
     """
     minutes = _length(interval, "interval", 1)
     if 1440 % minutes:
-        raise ReadingsError(
-            f"Expected interval={interval!r} to divide a day.", hint="For example '30min', '15min' or '1h'."
-        )
+        raise ReadingsError("grid-interval", interval=interval)
     return minutes
 
 
@@ -123,9 +116,7 @@ def slots_of(period: str | int, minutes: int) -> int:
         return whole(period, "period", least=1, error=ReadingsError)
     length = _length(period, "period", minutes)
     if length % minutes:
-        raise ReadingsError(
-            f"Expected period={period!r} to be whole intervals of {minutes} minutes.", hint="For example '1d'."
-        )
+        raise ReadingsError("grid-period", period=period, minutes=minutes)
     return length // minutes
 
 
@@ -135,5 +126,5 @@ def _length(text: str | int, name: str, each: int) -> int:
         return each * whole(text, name, least=1, error=ReadingsError)
     found = re.fullmatch(r"\s*(\d+)\s*(min|h|d|w)\s*", text)
     if found is None or int(found[1]) == 0:
-        raise ReadingsError(f"Expected {name}={text!r} as a length.", hint="For example '30min', '1h', '1d', '7d'.")
+        raise ReadingsError("grid-length", name=name, given=text)
     return int(found[1]) * {"min": 1, "h": 60, "d": 1440, "w": 10080}[found[2]]

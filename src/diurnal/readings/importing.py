@@ -19,8 +19,6 @@ from typing import Any
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance
 from diurnal.place import check_place
-from diurnal.readings.engines.spark import making
-from diurnal.readings.engines.spark.frame import SparkFrame
 from diurnal.readings.formats import rows_of
 from diurnal.readings.grid import Grid
 from diurnal.readings.job import Job
@@ -88,18 +86,15 @@ def panel(
         ReadingsError: Something cannot be read as readings; nothing was written.
     """
     given = readings if isinstance(readings, Readings) else read(readings)
-    is_far = isinstance(given.parts[0], SparkFrame)
+    engine = given.engine
     if like is not None:
-        if out is not None and not is_far:
-            raise ReadingsError("A panel with like= stays in memory.", hint="Leave out=... away.")
+        if out is not None and engine is None:
+            raise ReadingsError("panel-like-stays-in-memory")
         period, interval, unit, zone = like.slots, like.minutes, like.unit, like.zone
     elif steps is not None:
-        raise ReadingsError("Steps are counted by a grid, and none was given.", hint="Say like=stream.plan.grid.")
+        raise ReadingsError("panel-steps-without-grid")
     if getattr(given.format, "channel", None) == "net" and domain is None:
-        raise ReadingsError(
-            "Net readings may be negative, and the domain begins at 0 unless it is given.",
-            hint="Say domain=(-50000, 50000), or what your meters can read.",
-        )
+        raise ReadingsError("panel-net-domain")
     options = Options.of(
         period=period,
         interval=interval,
@@ -117,10 +112,10 @@ def panel(
         groups=groups,
         tenancies=tenancies,
     )
-    if is_far:
+    if engine is not None:
         if len(given.parts) > 1:
-            raise ReadingsError("A Spark frame is imported on its own.", hint="Give one frame: one.union(other).")
-        made = making.sort(given, options, out)
+            raise ReadingsError("spark-several-frames")
+        made = engine.sort(given, options, out)
         return made if like is None else made.on_grid(like)
     target = None if out is None else _target(out)
     folder = None if target is None else target.parent
@@ -137,10 +132,7 @@ def panel(
                 job.into_file(partial)
             return open_panel(target)
     except OSError as cause:
-        raise ReadingsError(
-            f"The rows cannot be put down to be sorted ({cause.strerror}).",
-            hint="They need some 50 bytes each beside the output, or in the system's folder for such files.",
-        ) from None
+        raise ReadingsError("rows-not-sorted", reason=cause.strerror) from None
 
 
 def _window(grid: Grid, steps: range) -> tuple[str, str]:
@@ -156,13 +148,13 @@ def _fill(stage: Stage, given: Readings) -> None:
                 bar.advance(len(stage) - before)
             stage.flush()
     if not len(stage):
-        raise given.parts[0].error("It has no rows.", hint="Check that it is the right file.")
+        raise given.parts[0].fault("source-no-rows")
 
 
 def _target(out: str | Path) -> Path:
-    instance(out, (str, Path), "out", hint="Give a file, such as homes.parquet.", error=ReadingsError)
+    instance(out, (str, Path), "out", example="'homes.parquet'", error=ReadingsError)
     path = Path(out).absolute()
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ReadingsError(f"{path.name} cannot be written there.", hint="Give a file in a folder that exists.")
+        raise ReadingsError("output-not-writable", name=path.name)
     check_place(path)
     return path

@@ -1,6 +1,6 @@
 """Job: an import whose rows are staged, on its way to a panel, and the account of what became of every row.
 
-The local engine does all of it; Spark sorts rows in tasks, and brings its counts here.
+The local engine does all of it; others sort rows in tasks, and bring their counts here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from diurnal.errors import ReadingsError, UnitError
 from diurnal.readings import quality
 from diurnal.readings.data import Arrays, Marks
 from diurnal.readings.engines import local
-from diurnal.readings.engines.spark.frame import SparkFrame
 from diurnal.readings.formats.base import MICRO
 from diurnal.readings.grid import Grid
 from diurnal.readings.kept import Writer
@@ -27,6 +26,7 @@ from diurnal.readings.options import Options
 from diurnal.readings.panel import Panel
 from diurnal.readings.placing import Placing, is_filled
 from diurnal.readings.quality import Quality
+from diurnal.readings.reasons import words_of
 from diurnal.readings.register import EPOCH
 from diurnal.readings.resampling import DuplicateError, Resampled, Rules
 from diurnal.readings.source import Readings
@@ -63,10 +63,10 @@ class Job:
             n_rows: How many rows there are.
         """
         placing = Placing.of(stage, options)
-        is_far = isinstance(given.parts[0], SparkFrame)
-        rules = _rules(stage, options, placing, orders=options.from_first_row and not is_far)
+        is_here = given.engine is None
+        rules = _rules(stage, options, placing, orders=options.from_first_row and is_here)
         # In the lake a gap costs next to nothing; here it costs memory.
-        least = 10_000 if is_far else 100
+        least = 100 if is_here else 10_000
         _check_size(len(placing.roster.households), rules.steps, n_rows, least)
         nobody = np.zeros((0, len(placing.roster.households)), dtype=np.int64)
         anchor = EPOCH + timedelta(seconds=placing.anchor)
@@ -115,10 +115,7 @@ class Job:
                 self._count(block)
                 yield first, block
         except DuplicateError as cause:
-            raise ReadingsError(
-                f"{' and '.join(self._duplicates(cause))}: Two values for one meter and time.",
-                hint="Correct the source, or say on_duplicate='first' or 'last'.",
-            ) from None
+            raise ReadingsError("duplicate-values", places=" and ".join(self._duplicates(cause))) from None
         self.check_some()
 
     def check_some(self) -> None:
@@ -128,17 +125,18 @@ class Job:
         # only where none is left to be looked at.
         most = above >= MANY and above > kept and not self.rules.orders
         if most or (not self.tally["readings"] and 2 * above > sum(self.set_aside.values())):
-            refused = self.given.parts[0].error(
-                f"{above:,} rows lie above {self.options.domain[1]:,} {self.options.unit}, the most there can be, "
-                f"and {kept:,} do not: that is another unit, surely.",
-                hint=f"They were taken as {self.given.format.unit}. Say what they are: unit=...",
+            raise self.given.parts[0].fault(
+                "unit-outside-domain",
+                kind=UnitError,
+                rows=above,
+                most=self.options.domain[1],
+                unit=self.options.unit,
+                kept=kept,
+                taken=self.given.format.unit,
             )
-            raise UnitError(refused.message, hint=refused.hint)
         if not self.tally["readings"]:
-            counts = ", ".join(f"{count} {reason}" for reason, count in sorted(self.set_aside.items()))
-            raise self.given.parts[0].error(
-                f"No reading is left ({counts}).", hint="Check unit, domain, zone, interval and anchor."
-            )
+            counts = ", ".join(f"{count} {words_of(reason)}" for reason, count in sorted(self.set_aside.items()))
+            raise self.given.parts[0].fault("no-reading-left", counts=counts)
 
     def _count(self, block: Resampled) -> None:
         self.set_aside += block.counts
@@ -260,10 +258,7 @@ def _rules(stage: Stage, options: Options, placing: Placing, *, orders: bool) ->
 def _check_size(households: int, steps: int, n_rows: int, least: int) -> None:
     """Refuse a grid that rows hardly fill: one wrong date would make it decades long."""
     if not is_filled(households, steps, n_rows, least):
-        raise ReadingsError(
-            f"{n_rows} rows would fill less than 1 in {least:,} of {households} households and {steps} steps.",
-            hint="A date may be wrong; otherwise give anchor= and until= for the span that counts.",
-        )
+        raise ReadingsError("panel-too-sparse", rows=n_rows, least=least, households=households, steps=steps)
 
 
 def _source(given: Readings, stage: Stage) -> dict[str, Any]:

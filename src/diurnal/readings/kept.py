@@ -13,12 +13,13 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +27,9 @@ import pyarrow.parquet as pq
 
 from diurnal.errors import ReadingsError
 from diurnal.place import check_place
+from diurnal.readings import engines
 from diurnal.readings.data import Arrays, Data, Integers, Marks
 from diurnal.readings.engines import local
-from diurnal.readings.engines.spark import lake
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
@@ -58,6 +59,7 @@ class KeptData:
     """Which columns are meant, in which order; all unless given."""
     gone: frozenset[int] = frozenset()
     """Rows of the file that are missing for everybody since."""
+    engine: ClassVar[None] = None
 
     @property
     def n_steps(self) -> int:
@@ -124,9 +126,7 @@ class KeptData:
     def _read(self, number: int, columns: Integers) -> Arrays:
         with _reading(self.path), self.path.open("rb") as opened, pq.ParquetFile(opened) as file:
             if _identity(os.fstat(opened.fileno())) != self.identity:
-                raise ReadingsError(
-                    f"{self.path.name} is another file than the one that was opened.", hint="Open the panel again."
-                )
+                raise ReadingsError("file-replaced", name=self.path.name)
             column = file.read_row_group(number, columns=["value"], use_threads=False).column(0).combine_chunks()
         shape = (self.sizes[number], self.steps)
         if len(column) != shape[0] * shape[1]:
@@ -147,11 +147,9 @@ class KeptData:
 
 def is_kept(path: str | Path) -> bool:
     """Whether a file is a kept panel, or a folder one in the lake, and not readings of some other layout."""
-    if lake.is_lake(path):
-        return True
     path = Path(path)
     if not path.is_file():
-        return False
+        return engines.holding(path) is not None
     try:
         with path.open("rb") as file:
             return KEY in (pq.read_metadata(file).metadata or {})
@@ -159,28 +157,30 @@ def is_kept(path: str | Path) -> bool:
         return False
 
 
-def open_panel(path: str | Path, *, spark: Any = None) -> Panel:
+def open_panel(path: str | Path, *, session: Any = None, spark: Any = None) -> Panel:
     """A kept panel; its readings are read when asked.
 
     Args:
         path: The file; or the folder of a panel in the lake, whose readings stay there.
-        spark: The Spark session for a folder; the one that is there, or one on this machine, unless given.
+        session: The Spark session for a folder; the one that is there, or one on this machine, unless given.
+        spark: Deprecated: what `session` is.
 
     Raises:
         ReadingsError: The file is no kept panel, damaged, or of a later version.
     """
-    if spark is not None or "://" in str(path) or lake.is_lake(path):
-        return lake.open_panel(path, spark)
+    if spark is not None:
+        warnings.warn("open_panel(spark=...) is now open_panel(session=...).", DeprecationWarning, stacklevel=2)
+        session = spark
+    engine = engines.holding(path, session=session)
+    if engine is not None:
+        return engine.open(path, session)
     path = Path(path)
     with _reading(path), path.open("rb") as file:
         identity = _identity(os.fstat(file.fileno()))
         metadata = pq.read_metadata(file)
     text = (metadata.metadata or {}).get(KEY)
     if text is None:
-        raise ReadingsError(
-            f"{path.name} is a Parquet file, but no kept panel.",
-            hint="Import it: dn.panel(dn.read(path), out=...).",
-        )
+        raise ReadingsError("panel-not-kept", name=path.name)
     try:
         facts = json.loads(text)
         version = int(facts["version"])
@@ -189,10 +189,7 @@ def open_panel(path: str | Path, *, spark: Any = None) -> Panel:
     except (ValueError, TypeError, KeyError, RecursionError):
         raise _damaged(path) from None
     if version > VERSION:
-        raise ReadingsError(
-            f"{path.name} is of version {version}, this diurnal reads up to {VERSION}.",
-            hint="Install a newer diurnal.",
-        )
+        raise ReadingsError("panel-version", name=path.name, version=version, known=VERSION)
     try:
         panel = _panel(facts, path, identity, metadata)
         _check_rows(panel, metadata)
@@ -302,7 +299,7 @@ class Writer:
     def __init__(self, path: Path, panel: Panel, steps: int) -> None:
         for name in panel.groups:
             if name in ("household", "time", "value"):
-                raise ReadingsError(f"A partition cannot be called {name!r}.", hint="Give it another name.")
+                raise ReadingsError("partition-name", name=name)
         names = pa.dictionary(pa.int32(), pa.string())
         fields = [("household", names), ("time", pa.timestamp("s")), ("value", pa.int64())]
         self._schema = pa.schema([*fields, *((name, names) for name in panel.groups)])
@@ -360,7 +357,7 @@ def save_panel(panel: Panel, path: str | Path) -> Panel:
     """Keep a panel as a file, and open it from there."""
     path = Path(path).absolute()
     if panel.n_steps == 0:
-        raise ReadingsError("The panel has no steps to keep.", hint="Keep one that has.")
+        raise ReadingsError("panel-no-steps")
     with (
         keeping(path) as partial,
         Writer(partial, panel, panel.n_steps) as writer,
@@ -388,9 +385,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _not_written(path: Path, cause: OSError) -> ReadingsError:
-    return ReadingsError(
-        f"{path.name} cannot be written ({cause.strerror}).", hint="Check the folder and its free space."
-    )
+    return ReadingsError("file-not-written", name=path.name, reason=cause.strerror)
 
 
 @contextlib.contextmanager
@@ -398,10 +393,10 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ReadingsError(f"There is no file {path.name}.", hint="Check the path.") from None
+        raise ReadingsError("file-missing", name=path.name) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise _damaged(path) from None
 
 
 def _damaged(path: Path) -> ReadingsError:
-    return ReadingsError(f"{path.name} is no Parquet file, or damaged.", hint="Import it again.")
+    return ReadingsError("parquet-damaged", name=path.name)

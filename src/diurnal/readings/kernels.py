@@ -40,11 +40,7 @@ def check_limits(*, n_households: int, weight: int, magnitude: int, what: str) -
         LimitError: n_households * weight * magnitude is too large.
     """
     if n_households * weight * magnitude >= LIMIT:
-        raise LimitError(
-            f"Sums of {what} over {n_households} households with weights up to {weight} and values up to "
-            f"{magnitude} could leave 64 bits.",
-            hint="Use a coarser unit, smaller weights or a narrower domain.",
-        )
+        raise LimitError("sums-overflow", what=what, households=n_households, weight=weight, magnitude=magnitude)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +132,7 @@ def profiles(
         Variations against this profile are equal, bit for bit, for pattern neighbours (theory 4.2).
     """
     if readings.shape[0] % slots or readings.shape[0] == 0:
-        raise ReadingsError(
-            f"Expected whole cycles of {slots} slots as history, got {readings.shape[0]} steps.",
-            hint="Cut the history with panel.first(cycles).",
-        )
+        raise ReadingsError("history-not-cycles", slots=slots, steps=readings.shape[0])
     cycles = readings.reshape(-1, slots, readings.shape[1])
     marks = present.reshape(cycles.shape)
     count = marks.sum(axis=0, dtype=np.int64)
@@ -318,9 +311,7 @@ def _products(rows: Floats) -> Integers:
         return products.astype(np.int64)
     half = rows.shape[1] // 2
     if not half:
-        raise LimitError(
-            "Variations are too large to multiply exactly.", hint="Use a coarser unit, kWh instead of Wh."
-        )
+        raise LimitError("variations-overflow")
     left, right = (np.ascontiguousarray(part) for part in (rows[:, :half], rows[:, half:]))
     return _within_limits(_products(left) + _products(right))
 
@@ -333,8 +324,5 @@ def add_grams(left: tuple[Integers, Integers], right: tuple[Integers, Integers])
 def _within_limits(products: Integers) -> Integers:
     # Each of the two that were added was below half of 64 bits, so a sum that is not shows as such.
     if products.diagonal().max(initial=0) >= LIMIT:
-        raise LimitError(
-            "Sums of products of variations could leave 64 bits.",
-            hint="Use a coarser unit, kWh instead of Wh, or fewer households.",
-        )
+        raise LimitError("products-overflow")
     return products

@@ -89,7 +89,7 @@ class Options:
         """
         minutes = minutes_of(interval)
         if unit not in ("Wh", "kWh"):
-            raise ReadingsError(f"Expected unit={unit!r} to be Wh or kWh.", hint="unit='Wh'")
+            raise ReadingsError("panel-unit-unknown", unit=unit)
         return cls(
             minutes=minutes,
             slots=slots_of(period, minutes),
@@ -118,12 +118,11 @@ def _window(start: str, stop: str) -> tuple[int, int]:
 def _domain(domain: tuple[int, int] | None, unit: str, minutes: int) -> tuple[int, int]:
     if domain is None:
         return 0, SUPPLY_KW * minutes * 10**9 // (60 * MICRO[unit])
-    hint = "For example domain=(0, 50000), or (-50000, 50000) where homes export."
     if isinstance(domain, str) or not isinstance(domain, Iterable) or len(bounds := tuple(domain)) != 2:
-        raise ReadingsError("Expected domain as the least and the largest reading.", hint=hint)
+        raise ReadingsError("domain-not-pair")
     low, high = (whole(bound, "domain", least=-(10**12), error=ReadingsError) for bound in bounds)
     if low > high:
-        raise ReadingsError("Expected domain=(low, high) with low at most high.", hint=hint)
+        raise ReadingsError("domain-order")
     return low, high
 
 
@@ -131,11 +130,7 @@ def _zone(zone: str | None) -> str:
     try:
         ZoneInfo(zone or "")
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        unknown = f"There is no time zone {zone!r}."
-        raise ReadingsError(
-            "The source does not say by which clock its homes live." if zone is None else unknown,
-            hint="Say zone='Australia/Sydney', or zone='UTC' where clocks never change.",
-        ) from None
+        raise ReadingsError("zone-missing" if zone is None else "panel-zone-unknown", zone=zone) from None
     return str(zone)
 
 
@@ -144,13 +139,11 @@ def _wall(text: str | None, name: str) -> int | None:
         return None
     seconds = wall_seconds(text)
     if seconds is None or seconds % 60 or not EARLIEST <= seconds < LATEST:
-        raise ReadingsError(
-            f"Expected {name} as a local time in ISO form, from 1900 to 2199.", hint=f"{name}='2012-07-01T00:00'"
-        )
+        raise ReadingsError("time-not-local", name=name)
     return seconds
 
 
 def _one_of(value: Any, name: str, values: tuple[str, ...]) -> Any:
     if value not in values:
-        raise ReadingsError(f"Expected {name} to be one of {', '.join(values)}.", hint=f"{name}={values[0]!r}")
+        raise ReadingsError("argument-unknown-value", name=name, choices=", ".join(values), example=values[0])
     return value

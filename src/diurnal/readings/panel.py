@@ -47,7 +47,7 @@ class Shape:
             for size in _listed(self.group_sizes, "group_sizes")
         )
         if not sizes:
-            raise ReadingsError("Expected at least one group, got none.", hint="Shape(group_sizes=(226,)).")
+            raise ReadingsError("shape-no-groups")
         object.__setattr__(self, "group_sizes", sizes)
 
     @property
@@ -109,12 +109,12 @@ class Panel(Private):
         n = _integers(readings).shape[1]
         names = tuple(map(str, range(n) if households is None else _listed(households, "households")))
         _check_names(names, n)
-        instance(grid or Grid(), Grid, "grid", hint="For example Grid(slots=48).", error=ReadingsError)
+        instance(grid or Grid(), Grid, "grid", example="Grid(slots=48)", error=ReadingsError)
         instance(
             {} if groups is None else groups,
             Mapping,
             "groups",
-            hint="For example groups={'suburb': ['Hill', 'Lake', ...]}.",
+            example="{'suburb': ['Hill', 'Lake', ...]}",
             error=ReadingsError,
         )
         columns = {
@@ -123,10 +123,7 @@ class Panel(Private):
         }
         for name, column in columns.items():
             if len(column) != n:
-                raise ReadingsError(
-                    f"Expected {n} group names in groups[{name!r}], got {len(column)}.",
-                    hint="Every household belongs to exactly one group of a partition.",
-                )
+                raise ReadingsError("groups-count", households=n, name=name, given=len(column))
         closed = [
             whole(step, "a calendar step", least=0, error=ReadingsError) for step in _listed(calendar, "calendar")
         ]
@@ -145,9 +142,7 @@ class Panel(Private):
         values, marks = _integers(readings), _marks(readings, present)
         if values.shape[1] != self.n_households or marks.shape != values.shape:
             raise ReadingsError(
-                f"Expected {self.n_households} columns and marks of the same shape, got {values.shape} and "
-                f"{marks.shape}.",
-                hint="Give every step a reading or a gap for every household of the roster.",
+                "array-shape", households=self.n_households, readings=values.shape, marks=marks.shape
             )
         start = self.first_step + self.n_steps if first_step is None else first_step
         start = whole(start, "first_step", least=0, error=ReadingsError)
@@ -206,10 +201,8 @@ class Panel(Private):
         if groups is None:
             return {"all": np.arange(self.n_households)}
         if groups not in self.groups:
-            has = (
-                f"It has {sorted(self.groups)}." if self.groups else "It has none: say groups=... when it is made."
-            )
-            raise ReadingsError(f"The panel has no partition named {groups!r}.", hint=has)
+            code = "partition-unknown" if self.groups else "partitions-missing"
+            raise ReadingsError(code, partition=groups, partitions=sorted(self.groups))
         names = np.asarray(self.groups[groups])
         return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
 
@@ -231,10 +224,7 @@ class Panel(Private):
         gone = set(map(str, _listed(households, "households")))
         kept = [i for i, name in enumerate(self.households) if name not in gone]
         if len(kept) != self.n_households - len(gone) or not kept:
-            raise ReadingsError(
-                "Expected names of some households of the roster, got others, or all of them.",
-                hint="See panel.households.",
-            )
+            raise ReadingsError("households-unknown")
         return self.columns(np.array(kept))
 
     def select(self, **groups: str | Iterable[str]) -> Panel:
@@ -245,13 +235,11 @@ class Panel(Private):
             wanted = [names] if isinstance(names, str) else list(_listed(names, partition))
             absent = [name for name in wanted if name not in members]
             if absent or not wanted:
-                raise ReadingsError(
-                    f"The partition {partition!r} has no group {absent[0]!r}." if absent else "No group was named.",
-                    hint=f"It has {', '.join(list(members)[:8])}.",
-                )
+                code, some = "group-unknown" if absent else "group-missing", ", ".join(list(members)[:8])
+                raise ReadingsError(code, partition=partition, group=next(iter(absent), None), some=some)
             chosen &= np.isin(np.arange(self.n_households), np.concatenate([members[name] for name in wanted]))
         if not chosen.any():
-            raise ReadingsError("No household is in all of these groups.", hint="Choose groups that overlap.")
+            raise ReadingsError("groups-disjoint")
         return self.columns(np.flatnonzero(chosen))
 
     def blocks(self) -> Iterator[Panel]:
@@ -282,17 +270,11 @@ class Panel(Private):
         if self.grid == grid:
             return self
         if replace(self.grid, anchor=grid.anchor) != grid:
-            raise ReadingsError(
-                f"The stream's grid is {grid}, the readings' {self.grid}.",
-                hint="Bring the readings to the stream's grid: dn.panel(..., like=plan.grid).",
-            )
+            raise ReadingsError("grid-differs", stream=grid, readings=self.grid)
         apart = datetime.fromisoformat(self.grid.anchor) - datetime.fromisoformat(grid.anchor)
         shift, rest = divmod(int(apart.total_seconds()), 60 * grid.minutes)
         if rest or self.first_step + shift < 0:
-            raise ReadingsError(
-                f"Steps from {self.grid.anchor} on do not fall on steps from {grid.anchor} on.",
-                hint="Bring the readings to the stream's grid: dn.panel(..., like=plan.grid).",
-            )
+            raise ReadingsError("anchor-differs", readings=self.grid.anchor, stream=grid.anchor)
         calendar = frozenset(step + shift for step in self.calendar)
         return replace(self, grid=grid, first_step=self.first_step + shift, calendar=calendar)
 
@@ -312,9 +294,11 @@ class Panel(Private):
         cycles = whole(cycles, "cycles", least=0, error=ReadingsError)
         if not 0 <= cycles <= self.n_cycles:
             raise ReadingsError(
-                f"Expected cycles={cycles} between 0 and {self.n_cycles}.",
-                hint=f"The panel has {self.n_cycles} whole cycles of {self.grid.slots} slots and "
-                f"{self.n_households} households; if these are the wrong way round, give readings.T.",
+                "cycles-range",
+                cycles=cycles,
+                most=self.n_cycles,
+                slots=self.grid.slots,
+                households=self.n_households,
             )
         return cycles * self.grid.slots
 
@@ -339,29 +323,16 @@ def _integers(readings: Any) -> Integers:
     try:
         array = np.ma.getdata(readings) if np.ma.isMaskedArray(readings) else np.asarray(readings)
     except ValueError as cause:
-        raise ReadingsError(
-            "Expected rows of equal length, got a ragged array.",
-            hint="Give every step a reading for every household; mark gaps with present=False.",
-        ) from cause
+        raise ReadingsError("array-ragged") from cause
     if array.ndim != 2:
-        raise ReadingsError(
-            f"Expected a row a step and a column a household, got {array.ndim} dimension(s).",
-            hint="One household is a single column: readings.reshape(-1, 1).",
-        )
+        raise ReadingsError("array-dimensions", dimensions=array.ndim)
     if array.shape[1] == 0:
-        raise ReadingsError("Expected at least one household, got none.", hint="Add a column.")
+        raise ReadingsError("array-no-households")
     if array.dtype.kind == "f":
         kind = f"{array.dtype}, NaN among them" if np.isnan(array).any() else str(array.dtype)
-        raise ReadingsError(
-            f"Expected integer readings, got {kind}.",
-            hint="Declare a unit and convert once, np.rint(kwh * 1000).astype(int) for Wh; "
-            "mark gaps with present=False. Float sums leak (theory 4.1).",
-        )
+        raise ReadingsError("readings-not-integers", given=kind)
     if array.dtype.kind not in "iu" or array.dtype == np.uint64:
-        raise ReadingsError(
-            f"Expected readings as integers of at most 64 bits with a sign, got {array.dtype}.",
-            hint="Convert once with .astype(np.int64).",
-        )
+        raise ReadingsError("readings-integer-type", given=array.dtype)
     return array.astype(np.int64)
 
 
@@ -376,29 +347,19 @@ def _marks(readings: Any, present: Any) -> Marks:
     if np.ma.isMaskedArray(readings) and marks.shape == np.shape(readings) and marks.dtype == np.bool_:
         return marks & ~np.ma.getmaskarray(readings)
     if marks.dtype != np.bool_:
-        raise ReadingsError(
-            f"Expected present as True or False, got {marks.dtype}.", hint="Give present.astype(bool)."
-        )
+        raise ReadingsError("marks-not-boolean", given=marks.dtype)
     return marks
 
 
 def _listed(values: Any, name: str) -> Iterable[Any]:
     """Refuse what is no list: a text would be taken letter by letter, a mapping key by key."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise ReadingsError(
-            f"Expected {name} as a list, got {type(values).__name__}.", hint="Give one entry for each."
-        )
+        raise ReadingsError("argument-not-list", name=name, given=type(values).__name__)
     return values
 
 
 def _check_names(names: tuple[str, ...], n: int) -> None:
     if len(names) != n:
-        raise ReadingsError(
-            f"Expected {n} household names, one a column, got {len(names)}.",
-            hint="Name each column once.",
-        )
+        raise ReadingsError("households-count", columns=n, given=len(names))
     if len(set(names)) != n:
-        raise ReadingsError(
-            f"Expected distinct household names, got {n - len(set(names))} repeated.",
-            hint="Add the meters of a household up first: the household is what is protected.",
-        )
+        raise ReadingsError("households-repeated", repeated=n - len(set(names)))

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +44,8 @@ class Part(ABC):
     """What errors call it."""
     row_word: str = "row"
     """What its rows are called: the line of a text file, the row of a table."""
+    engine: str | None = None
+    """The name of the engine that reads it where it lies; None if it is read here."""
 
     @property
     @abstractmethod
@@ -68,32 +71,34 @@ class Part(ABC):
         own = set(self.column_names)
         absent = [name for name in columns if name not in own]
         if absent:
-            raise self.error(f"It has no column {absent[0]!r}.", hint="Give files of one layout together.")
+            raise self.fault("part-column-missing", column=absent[0])
 
     def _unique(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names of columns, if they are not too many and no two are the same."""
         self._few(len(names))
         if len(set(names)) < len(names):
-            raise self.error("Two columns have one name.", line=1, hint="Give each column a name of its own.")
+            raise self.fault("columns-repeated", line=1)
         return tuple(names)
 
     def _few(self, number: int) -> None:
         """Refuse a part with more columns than can be read in any reasonable time, before they are looked at."""
         if number > MOST_COLUMNS:
-            raise self.error(
-                f"It has {number:,} columns, and at most {MOST_COLUMNS:,} are read.",
-                line=1,
-                hint="Give a row for each meter and time (the layout `long`), or several files of fewer meters.",
-            )
+            raise self.fault("columns-too-many", line=1, columns=number, most=MOST_COLUMNS)
 
     def digest(self) -> str | None:
         """The SHA-256 of its bytes, if it has any."""
         return None
 
-    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
-        """An error that names this part, and the line in it."""
+    def fault(
+        self, code: str, *, line: int | None = None, kind: type[ReadingsError] = ReadingsError, **params: Any
+    ) -> ReadingsError:
+        """An error that names this part, and the line in it, by its code."""
         place = self.name if line is None else f"{self.name}, {self.row_word} {line}"
-        return ReadingsError(f"{place}: {message}", hint=hint)
+        return kind(code, place=place, **params)
+
+    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
+        """An error that names this part, and the line in it, in the words of a format of your own."""
+        return self.fault("format-own", line=line, message=message, hint=hint)
 
 
 @dataclass(frozen=True)

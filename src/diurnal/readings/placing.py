@@ -159,15 +159,10 @@ def _row_minutes(stage: Stage, step: int) -> int:
     if minutes is None:
         gap = _smallest_gap(stage)
         if gap is None or gap % 60:
-            raise ReadingsError(
-                "The times of the source do not say how long a row lasts.",
-                hint="Say minutes=30, for example.",
-            )
+            raise ReadingsError("row-length-unknown")
         minutes = gap // 60
     if minutes > step:
-        raise ReadingsError(
-            f"Rows of {minutes} minutes cannot be cut into steps of {step}.", hint=f"Say interval='{minutes}min'."
-        )
+        raise ReadingsError("row-length-uneven", minutes=minutes, steps=step)
     return minutes
 
 
@@ -229,16 +224,8 @@ def _add_days(days: dict[int, _Day], starts: Integers, ends: Integers) -> None:
 
 def _refuse_all(rows: int, ahead: int) -> NoReturn:
     if ahead:
-        raise ClockError(
-            f"All {rows:,} rows that could be placed are of times that have not come yet, or that this stream "
-            "does not report.",
-            hint="Check the clock and the time zone of the sender, and the clock of this machine.",
-            rows=ahead,
-        )
-    raise ReadingsError(
-        f"All {rows:,} rows are of times before the stream begins.",
-        hint="Check the dates, the time zone, and which stream these readings are for.",
-    )
+        raise ClockError("rows-not-placed", rows=ahead)
+    raise ReadingsError("rows-before-stream", rows=rows)
 
 
 def _near_each_other(days: dict[int, _Day], households: int, options: Options) -> list[_Day]:
@@ -278,8 +265,5 @@ def _span(first: int, last: int, options: Options) -> tuple[int, int]:
     anchor = start if options.anchor is None else options.anchor
     until = anchor + -(-(last - anchor) // step) * step if options.until is None else options.until
     if not 0 < until - anchor < FOREVER or (until - anchor) % step:
-        raise ReadingsError(
-            "Expected whole steps from the panel's beginning to its end, one at least and 68 years at most.",
-            hint="It begins with the first complete local day: give anchor= and until= for another span.",
-        )
+        raise ReadingsError("panel-span")
     return anchor, until

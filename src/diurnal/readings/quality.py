@@ -10,25 +10,26 @@ import numpy as np
 
 from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.data import Integers, Marks
+from diurnal.readings.reasons import counted, identifier_of, words_of
 
 BLANK = "blank"
-NOT_A_NUMBER = "not a number"
-OUTSIDE_DOMAIN = "outside the domain"
-SAME = "duplicate, same value"
-ANOTHER = "duplicate, another value"
-OFF_GRID = "off the grid"
-CALENDAR = "on the calendar"
-EARLY = "before the first day"
-AFTER = "after the end"
-AHEAD = "ahead of the clock"
-BEFORE = "before the stream begins"
-FAR = "dated far from the other rows"
-INCOMPLETE = "part of the interval missing"
-OVERLAP = "overlapping rows"
-OTHER_METER = "another meter of the household missing"
-TERM = "outside the meter's term"
-SECOND = "second of a doubled hour"
-NEVER = "at an hour that never was"
+NOT_A_NUMBER = "not_a_number"
+OUTSIDE_DOMAIN = "outside_domain"
+SAME = "duplicate_same"
+ANOTHER = "duplicate_other"
+OFF_GRID = "off_grid"
+CALENDAR = "on_calendar"
+EARLY = "before_first_day"
+AFTER = "after_end"
+AHEAD = "ahead_of_clock"
+BEFORE = "before_stream"
+FAR = "far_from_others"
+INCOMPLETE = "incomplete_interval"
+OVERLAP = "overlapping"
+OTHER_METER = "other_meter_missing"
+TERM = "outside_term"
+SECOND = "doubled_hour"
+NEVER = "skipped_hour"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -67,6 +68,9 @@ class Quality(Private):
     """What was recognised or assumed."""
 
     def __post_init__(self) -> None:
+        # A panel that an earlier version has kept has reasons in words.
+        object.__setattr__(self, "set_aside", counted(self.set_aside))
+        object.__setattr__(self, "places", {identifier_of(each): place for each, place in self.places.items()})
         assert self.rows == self.kept + sum(self.set_aside.values()), "every row is kept or set aside"
 
     def to_json(self) -> PrivateDict:
@@ -77,7 +81,7 @@ class Quality(Private):
         """The account as a table of text."""
         lines = [f"{'rows in the source':<42}{self.rows:>16,}", f"{'  kept':<42}{self.kept:>16,}"]
         for reason, count in sorted(self.set_aside.items(), key=lambda item: -item[1]):
-            lines.append(f"  {'set aside, ' + reason:<40}{count:>16,}")
+            lines.append(f"  {'set aside, ' + words_of(reason):<40}{count:>16,}")
             if reason in self.places:
                 lines.append(f"    first: {self.places[reason]}")
         facts = {

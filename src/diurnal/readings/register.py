@@ -44,9 +44,7 @@ def meter_list(given: str | Path | Mapping[str, str]) -> MeterList:
     terms: dict[str, Span] = {}
     for line, row in rows:
         if households.setdefault(row["meter"], row["household"]) != row["household"] or row["meter"] in terms:
-            raise part.error(
-                "The meter is there already.", line=line, hint="Give each meter one household and term."
-            )
+            raise part.fault("meters-repeated", line=line)
         since, until = (_time(part, line, name, row[name]) for name in ("from", "until"))
         if since is not None or until is not None:
             terms[row["meter"]] = Span(since, until)
@@ -60,26 +58,20 @@ def group_list(given: str | Path | Mapping[str, Mapping[str, str]]) -> dict[str,
     """
     if isinstance(given, Mapping):
         if not all(isinstance(groups, Mapping) for groups in given.values()):
-            raise ReadingsError(
-                "Expected for each partition a group for each household.", hint="{'suburb': {'17': 'Hill'}}"
-            )
+            raise ReadingsError("groups-not-mapping")
         return {
             str(name): {str(home): str(group) for home, group in groups.items()} for name, groups in given.items()
         }
     part = _one_part(given)
     partitions = [name for name in part.column_names if name != "household"]
     if not partitions:
-        raise part.error("Expected a column for each partition, got none.", line=1, hint="household,suburb")
+        raise part.fault("groups-no-partition", line=1)
     part, rows = _rows(given, ["household", *partitions], [])
     groups: dict[str, dict[str, str]] = {name: {} for name in partitions}
     for line, row in rows:
         for name in partitions:
             if groups[name].setdefault(row["household"], row[name]) != row[name]:
-                raise part.error(
-                    f"column {name}: The household has another group already.",
-                    line=line,
-                    hint="A partition puts every household into exactly one group.",
-                )
+                raise part.fault("groups-conflict", line=line, column=name)
     return groups
 
 
@@ -100,9 +92,7 @@ def calendar_list(given: str | Path | Iterable[tuple[str, str]]) -> list[tuple[i
         start = _time(part, line, "from", since)
         stop = _time(part, line, "until", until) if until else (start or 0) + 86400
         if start is None or stop is None or stop <= start:
-            raise part.error(
-                "Expected from before until.", line=line, hint="Such as 2012-10-07 02:00, 2012-10-07 03:00."
-            )
+            raise part.fault("calendar-order", line=line)
         spans.append((start, stop))
     return spans
 
@@ -112,7 +102,7 @@ def tenancy_list(given: str | Path | Mapping[str, str]) -> list[tuple[str, int]]
     if isinstance(given, Mapping):
         times = [(str(household), wall_seconds(time)) for household, time in given.items()]
         if any(time is None for _, time in times):
-            raise ReadingsError("Expected a local time for each household.", hint="{'17': '2012-10-07'}")
+            raise ReadingsError("tenancies-not-mapping")
         return [(household, time or 0) for household, time in times]
     part, rows = _rows(given, ["household", "from"], [])
     return [(row["household"], _time(part, line, "from", row["from"]) or 0) for line, row in rows]
@@ -143,9 +133,7 @@ _CALENDAR = _Given()
 
 def _pair(pair: Any) -> tuple[str, str]:
     if isinstance(pair, str) or not isinstance(pair, Iterable):
-        raise ReadingsError(
-            "Expected pairs of times as calendar.", hint="[('2012-10-07 02:00', '2012-10-07 03:00')]"
-        )
+        raise ReadingsError("calendar-not-pairs")
     since, *rest = (str(time) for time in pair)
     return since, rest[0] if rest else ""
 
@@ -155,22 +143,16 @@ def _time(part: Part, line: int, name: str, text: str) -> int | None:
         return None
     seconds = wall_seconds(text)
     if seconds is None:
-        raise part.error(
-            f"column {name}: Expected a local date and time that exist, got text.",
-            line=line,
-            hint="Such as 2012-10-07 or 2012-10-07 02:00.",
-        )
+        raise part.fault("table-date", line=line, column=name)
     return seconds
 
 
 def _one_part(given: str | Path) -> Part:
     if not (isinstance(given, (str, Path)) or hasattr(given, "__arrow_c_stream__")):
-        raise ReadingsError(
-            f"Expected a file or a frame, got {type(given).__name__}.", hint="Give the path of a CSV file."
-        )
+        raise ReadingsError("table-type", given=type(given).__name__)
     parts = parts_of(given)
     if len(parts) > 1:
-        raise ReadingsError("Expected one file, got several.", hint="Give the path of one CSV file.")
+        raise ReadingsError("table-several")
     return parts[0]
 
 
@@ -181,9 +163,7 @@ def _rows(
     part = _one_part(given)
     for name in needed:
         if name not in part.column_names:
-            raise part.error(
-                f"It has no column {name!r}.", hint=f"Its first line is {','.join(needed + optional)}."
-            )
+            raise part.fault("table-column-missing", column=name, columns=",".join(needed + optional))
     there = [name for name in needed + optional if name in part.column_names]
     rows = []
     for table in part.tables(there):
@@ -191,6 +171,6 @@ def _rows(
             texts = {name: str(row.get(name) or "").strip() for name in needed + optional}
             blank = next((name for name in needed if not texts[name]), None)
             if blank is not None:
-                raise part.error(f"column {blank}: Expected a text, got a blank.", line=line, hint="Fill it in.")
+                raise part.fault("table-blank", line=line, column=blank)
             rows.append((line, texts))
     return part, rows

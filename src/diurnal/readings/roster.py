@@ -58,9 +58,7 @@ class Roster:
         starts = [i for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
         bounds = np.array([*starts, len(names)], dtype=np.int64)
         if len(starts) and np.diff(bounds).max() > MOST_METERS:
-            raise ReadingsError(
-                f"Expected at most {MOST_METERS} meters a household.", hint="Check the meters' households."
-            )
+            raise ReadingsError("meters-too-many", most=MOST_METERS)
         return cls(
             households=tuple(names[i] for i in starts),
             keys=tuple(key for _, key in pairs),
@@ -105,8 +103,7 @@ class Roster:
             absent = sum(1 for household in self.households if household not in groups)
             if absent:
                 raise ReadingsError(
-                    f"{absent} of {len(self.households)} households have no group in the partition {name!r}.",
-                    hint="A partition puts every household into exactly one group.",
+                    "groups-missing", missing=absent, households=len(self.households), partition=name
                 )
         return {name: tuple(groups[home] for home in self.households) for name, groups in partitions.items()}
 
@@ -115,10 +112,7 @@ class Roster:
         found: dict[str, str] = {}
         for (household, _), owner in self.owners.items():
             if found.setdefault(owner, groups[household]) != groups[household]:
-                raise ReadingsError(
-                    f"The meters of a household are in different groups of the partition {partition!r}.",
-                    hint="A partition puts every household into exactly one group.",
-                )
+                raise ReadingsError("groups-across-meters", partition=partition)
         return found
 
 
@@ -128,17 +122,11 @@ def _owners(staged: list[Key], listed: MeterList | None) -> dict[Key, str]:
     found = {key: _listed_name(key, listed) for key in staged}
     absent = sum(1 for name in found.values() if name is None)
     if absent:
-        raise ReadingsError(
-            f"{absent} of {len(found)} meters have no household in the list of meters.",
-            hint="List every meter, or leave its rows out of the source.",
-        )
+        raise ReadingsError("meters-missing", missing=absent, meters=len(found))
     homes: dict[str, str] = {}
     for (household, meter), name in found.items():
         if name == meter and homes.setdefault(meter, household) != household:
-            raise ReadingsError(
-                "A listed meter has one name in several households of the source.",
-                hint="List the source's households instead, or give meters names of their own.",
-            )
+            raise ReadingsError("meters-ambiguous")
     return {key: listed.households[str(name)] for key, name in found.items()}
 
 

@@ -1,7 +1,7 @@
 """Source: what a custodian has, as parts that can be read one after the other, and the format they are in.
 
-A part is a text file (plain or gzip), a Parquet file, a frame with an Arrow stream, a Spark frame, or a database
-query. Nothing of it is read here beyond what tells the format.
+A part is a text file (plain or gzip), a Parquet file, a frame with an Arrow stream, a frame of an engine's, or a
+database query. Nothing of it is read here beyond what tells the format.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from diurnal.errors import ReadingsError
 from diurnal.private import Private
-from diurnal.readings.engines.spark.frame import SparkFrame, is_spark
+from diurnal.readings import engines
+from diurnal.readings.engines.base import Engine
 from diurnal.readings.formats import format_of
 from diurnal.readings.formats.base import Format
 from diurnal.readings.part import Part
@@ -33,6 +34,12 @@ class Readings(Private):
     """Its format, with everything that was recognised or said about it."""
     recognised: str
     """By what the format was recognised."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that reads it where it lies; None if it is read here."""
+        name = self.parts[0].engine
+        return None if name is None else engines.named(name)
 
     def __str__(self) -> str:
         name = f"{len(self.parts)} files" if len(self.parts) > 1 else self.parts[0].name
@@ -72,18 +79,16 @@ def parts_of(source: Any, database: str | None = None) -> list[Part]:
     """
     if database is not None:
         return [Query(str(source), str(database))]
-    if is_spark(source):
-        return [SparkFrame(source)]
+    engine = engines.reading(source)
+    if engine is not None:
+        return [engine.part(source)]
     if hasattr(source, "__arrow_c_stream__"):
         return [Frame(source)]
     if isinstance(source, (str, Path)):
         return _files(str(source))
     if isinstance(source, Sequence) and source and not isinstance(source, (bytes, bytearray)):
         return [part for one in source for part in parts_of(one)]
-    raise ReadingsError(
-        f"Expected a path, a list of paths, a frame or a query, got {type(source).__name__}.",
-        hint="A frame is anything with an Arrow stream (pandas, Polars, PyArrow, DuckDB), or Spark's.",
-    )
+    raise ReadingsError("source-type", given=type(source).__name__)
 
 
 def _files(source: str) -> list[Part]:
@@ -95,9 +100,7 @@ def _files(source: str) -> list[Part]:
     else:
         found = sorted(Path(path) for path in glob.glob(source, recursive=True) if Path(path).is_file())
     if not found:
-        raise ReadingsError(
-            f"There is no file at {source}.", hint="Give a file, a folder or a glob such as '*.csv'."
-        )
+        raise ReadingsError("source-missing", source=source)
     return [_file(path) for path in found]
 
 
@@ -106,9 +109,9 @@ def _file(path: Path) -> Part:
         with path.open("rb") as file:
             start = file.read(4)
     except OSError as cause:
-        raise ReadingsError(f"{path.name}: It cannot be read ({cause.strerror}).", hint="Check the file.") from None
+        raise ReadingsError("source-unreadable", name=path.name, reason=cause.strerror) from None
     if not start:
-        raise ReadingsError(f"{path.name}: The file is empty.", hint="Leave it out, or write it again.")
+        raise ReadingsError("source-empty", name=path.name)
     if start == b"PAR1":
         return ParquetFile(path, dict(re.findall(r"([^/=]+)=([^/]+)/", path.as_posix())))
     return TextFile(path)

@@ -11,6 +11,7 @@ import bisect
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -199,24 +200,17 @@ class _Batch:
             array = None
         if array is None:
             # Arrow's own message would show an entry.
-            raise self.part.error(
-                f"column {name}: Expected entries of one type.",
-                hint="Give text, or numbers, or times.",
-            )
+            raise self.part.fault("column-mixed", column=name)
         if len(array) != n:
             raise self._uneven(name, len(array), n)
         return array
 
     def _uneven(self, name: str, found: int, n: int) -> ReadingsError:
-        return self.part.error(
-            f"column {name}: Expected {n} entries, one a row, got {found}.",
-            line=int(np.min(self.rows.line)),
-            hint="Give each column of a batch as many entries as its times; a text stands for all rows.",
-        )
+        return self.part.fault("column-length", line=int(np.min(self.rows.line)), column=name, rows=n, given=found)
 
-    def _error(self, row: int, column: str, expected: str, hint: str) -> ReadingsError:
+    def _error(self, code: str, row: int, **params: Any) -> ReadingsError:
         number = int(self._lines(len(self.rows.time))[row])
-        return self.part.error(f"column {column}: {expected}", line=number, hint=hint)
+        return self.part.fault(code, line=number, **params)
 
     def _seconds(self, time: pa.Array) -> Integers:
         if pa.types.is_integer(time.type) and isinstance(self.rows.time, np.ndarray):
@@ -229,16 +223,11 @@ class _Batch:
             wrong = int(np.argmax((seconds < EARLIEST) | (seconds >= LATEST)))
         if wrong is not None:
             kind = "text" if pa.types.is_dictionary(time.type) or is_text(time.type) else str(time.type)
-            raise self._error(
-                wrong,
-                "time",
-                f"Expected a date and time that exist, got {kind}.",
-                "ISO, such as 2012-07-01 00:30 (all with an offset or none), or say time_format='%d/%m/%Y %H:%M'.",
-            )
+            raise self._error("time-invalid", wrong, given=kind)
         if self.stage.instants is None:
             self.stage.instants = instants
         if self.stage.instants != instants:
-            raise self._error(0, "time", "Some times have an offset, some not.", "Write all in one way.")
+            raise self._error("time-offsets-mixed", 0)
         self.stage.first = min(self.stage.first, int(seconds.min()))
         self.stage.last = max(self.stage.last, int(seconds.max()))
         return seconds
@@ -248,12 +237,7 @@ class _Batch:
         micro, wrong = micro_values(column, self.stage.format.unit)
         if wrong is not None:
             kind = "text" if is_text(column.type) else str(column.type)
-            raise self._error(
-                wrong,
-                "value",
-                f"Expected a number, got {kind}.",
-                "Write 1234.5: no thousands separator, a point before decimals; leave a gap blank.",
-            )
+            raise self._error("value-invalid", wrong, given=kind)
         return np.where(micro > -(1 << 62), micro * self.rows.sign, micro) if self.rows.sign != 1 else micro
 
     def _meters(self, n: int) -> Integers:
@@ -276,7 +260,7 @@ class _Batch:
     def _names(self, column: object, n: int, what: str) -> tuple[Integers, list[str]]:
         array = self._column(what, column, n)
         if not is_name(array.type):
-            raise self._error(0, what, f"Expected names as text, got {array.type}.", "Cast the column to text.")
+            raise self._error("name-not-text", 0, column=what, given=array.type)
         index, texts = codes(array)
         # A frame that was filtered has names in its dictionary that no row uses.
         used, index = _distinct(index, len(texts))
@@ -284,17 +268,10 @@ class _Batch:
         if None in texts:
             blank = np.array([text is None for text in texts])[index]
             if blank.any():
-                raise self._error(
-                    int(np.argmax(blank)),
-                    what,
-                    "Expected a name, got a blank.",
-                    "Name every meter, or drop the row.",
-                )
+                raise self._error("name-blank", int(np.argmax(blank)), column=what)
         broken = np.array([text is not None and not _is_name_text(text) for text in texts], dtype=bool)
         if broken.any():
-            row = int(np.argmax(broken[index]))
-            expected = f"Expected a name of one line and at most {LONGEST_NAME} characters, got more."
-            raise self._error(row, what, expected, "Check the quotes around it.")
+            raise self._error("name-too-long", int(np.argmax(broken[index])), column=what, most=LONGEST_NAME)
         return index, [text or "" for text in texts]
 
     def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:
@@ -307,12 +284,8 @@ class _Batch:
             if known.setdefault(household, name) != name:
                 rows = np.flatnonzero(home == pair // len(groups))
                 said = before.get(household, groups[group[rows[0]]])
-                raise self._error(
-                    next(int(row) for row in rows if groups[group[row]] != said),
-                    partition,
-                    "Expected one group a household, got a second one.",
-                    "A partition puts every household into exactly one group.",
-                )
+                other = next(int(row) for row in rows if groups[group[row]] != said)
+                raise self._error("group-second", other, column=partition)
 
 
 def _is_name_text(text: str) -> bool:

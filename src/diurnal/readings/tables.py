@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diurnal.errors import installs
 from diurnal.readings.part import FilePart, Part, Table
 
 BATCH_CELLS = 1 << 21
@@ -70,7 +69,7 @@ class ParquetFile(FilePart):
         try:
             yield
         except (pa.ArrowException, OSError, UnicodeDecodeError):
-            raise self.error("It is no Parquet file, or damaged.", hint="Write or copy it again.") from None
+            raise self.fault("part-not-parquet") from None
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Frame(Part):
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         self._check_columns(columns)
         if isinstance(self.frame, pa.RecordBatchReader) and "was read" in self.__dict__:
-            raise self.error("The stream was read before.", hint="A stream can be read once; give it anew.")
+            raise self.fault("stream-read-before")
         self.__dict__["was read"] = True
         reader = self._open()
         first, rows = 1, _rows_at_a_time(columns)
@@ -112,16 +111,13 @@ class Frame(Part):
                     yield Table(pa.Table.from_batches([part]).select(list(columns)), first)
                     first += part.num_rows
         except pa.ArrowException:
-            raise self.error("The stream broke off.", line=first, hint="Nothing of it was taken.") from None
+            raise self.fault("stream-broken", line=first) from None
 
     def _open(self) -> pa.RecordBatchReader:
         try:
             return pa.RecordBatchReader.from_stream(self.frame)
         except (pa.ArrowException, TypeError, ValueError) as cause:
-            raise self.error(
-                f"It cannot be read as an Arrow stream ({type(cause).__name__}).",
-                hint="Give each column one type. A stream, unlike a frame, can be read only once.",
-            ) from None
+            raise self.fault("stream-not-arrow", reason=type(cause).__name__) from None
 
 
 @dataclass(frozen=True)
@@ -152,15 +148,13 @@ class Query(Part):
         """SQLite would make a file that is not there."""
         name = url.database or ""
         if url.get_backend_name() == "sqlite" and name not in ("", ":memory:") and not Path(name).exists():
-            raise self.error("There is no such database file.", hint="Check the path after sqlite:///.")
+            raise self.fault("database-file-missing")
 
     def _array(self, values: list[Any], first: int) -> pa.Array:
         try:
             return pa.array(values)
         except pa.ArrowException:
-            raise self.error(
-                "A column has values of several types.", line=first, hint="Cast it to one type in the query."
-            ) from None
+            raise self.fault("column-several-types", line=first) from None
 
     @contextmanager
     def _rows(self) -> Iterator[Any]:
@@ -170,12 +164,9 @@ class Query(Part):
             engine = sa.create_engine(self.database)
             self._check_file(engine.url)
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
-            raise self.error(
-                "The database's address cannot be understood, or is of an unknown kind.",
-                hint="Give postgresql+psycopg://user@host/name or sqlite:///file.",
-            ) from None
+            raise self.fault("database-url") from None
         except ModuleNotFoundError as cause:
-            raise self.error(f"The module {cause.name} is not installed.", hint=installs("postgres")) from None
+            raise self.fault("database-module-missing", module=cause.name, extra="postgres") from None
         try:
             with (
                 engine.connect() as connection,
@@ -184,9 +175,7 @@ class Query(Part):
                 yield result
         except sa.exc.SQLAlchemyError as cause:
             # The driver's message may show values or the address.
-            raise self.error(
-                f"The database refused it ({type(cause).__name__}).", hint="Try it in the database's own shell."
-            ) from None
+            raise self.fault("database-refused", reason=type(cause).__name__) from None
         finally:
             engine.dispose()
 

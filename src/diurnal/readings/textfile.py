@@ -50,10 +50,10 @@ class TextFile(FilePart):
                 if number == 1 and not rest:
                     chunk = self._without_mark(chunk)
                 if b"\0" in chunk:
-                    raise self.error("Expected text, got binary data.", line=number, hint=_ENCODING)
+                    raise self.fault("text-binary", line=number)
                 cut = chunk.rfind(b"\n") + 1
                 if not cut and len(rest) + len(chunk) > LINE_BYTES:
-                    raise self.error("The line is too long.", line=number, hint="End each line with a newline.")
+                    raise self.fault("line-too-long", line=number)
                 if cut:
                     block = rest + chunk[:cut]
                     yield number, block
@@ -95,7 +95,7 @@ class TextFile(FilePart):
             return [field.strip() for field in next(csv.reader([line], delimiter=self.delimiter))]
         except csv.Error:
             # A field of more than 128 kB.
-            raise self.error("Expected fields, got a text without end.", hint="Check its quotes.") from None
+            raise self.fault("text-without-end") from None
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
         self._check_columns(columns)
@@ -145,13 +145,9 @@ class TextFile(FilePart):
         with contextlib.suppress(pa.ArrowInvalid):
             self._read_csv(block, names, remember)
         if not wrong:
-            return self.error("Expected rows of fields.", line=first, hint="Check its quotes.")
+            return self.fault("text-not-rows", line=first)
         number, found = wrong[0]
-        return self.error(
-            f"Expected {len(names)} fields, got {found}.",
-            line=first + number - 1,
-            hint="A number has no thousands separator, and the file may have been cut short.",
-        )
+        return self.fault("text-fields", line=first + number - 1, fields=len(names), given=found)
 
     def _read_csv(self, block: bytes, names: Sequence[str], handler: Callable[..., str] | None = None) -> pa.Table:
         return pacsv.read_csv(
@@ -166,7 +162,7 @@ class TextFile(FilePart):
             return block.decode()
         except UnicodeDecodeError as cause:
             line = first + block[: cause.start].count(b"\n")
-            raise self.error("Expected UTF-8 text.", line=line, hint=_ENCODING) from None
+            raise self.fault("text-not-utf8", line=line) from None
 
     def _open(self) -> IO[bytes]:
         with self.path.open("rb") as file:
@@ -175,7 +171,7 @@ class TextFile(FilePart):
 
     def _without_mark(self, chunk: bytes) -> bytes:
         if chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise self.error("Expected UTF-8 text, got UTF-16.", line=1, hint=_ENCODING)
+            raise self.fault("text-utf16", line=1)
         return chunk.removeprefix(b"\xef\xbb\xbf")
 
     @contextmanager
@@ -183,13 +179,9 @@ class TextFile(FilePart):
         try:
             yield
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise self.error(
-                "The gzip file ends early or is damaged.",
-                line=line(),
-                hint="Copy it again; nothing of it was taken.",
-            ) from None
+            raise self.fault("gzip-damaged", line=line()) from None
         except OSError as cause:
-            raise self.error(f"It cannot be read ({cause.strerror}).", hint="Check the file.") from None
+            raise self.fault("part-unreadable", reason=cause.strerror) from None
 
 
 def _texts(names: Sequence[str]) -> pacsv.ConvertOptions:

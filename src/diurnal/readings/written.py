@@ -25,7 +25,7 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
     kind = format if isinstance(format, Format) else named(format, options)
     target = Path(path).absolute()
     if not target.parent.is_dir() or (target.is_dir() and kind.name != "umass"):
-        raise ReadingsError(f"{target.name} cannot be written there.", hint="Give a path in a folder that exists.")
+        raise ReadingsError("write-not-writable", name=target.name)
     if not target.is_dir() or target.is_symlink():
         check_place(target)
     # Beside it first: a writer that refuses half-way leaves nothing. The folder, and so what is in it, is private.

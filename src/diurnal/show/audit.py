@@ -19,10 +19,9 @@ from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
 from diurnal.show.drawing import INK, MARK, SCALE, SOFT, hang, new_figure, styled
 from diurnal.study.audit.attacks import Attack
 from diurnal.study.audit.audit import CYCLES, TRIES, Audit, number
-from diurnal.study.audit.corollary import Waiting
 from diurnal.study.audit.exact import SLACK, Exact
-from diurnal.study.audit.facts import Fact
-from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT
+from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT, Waiting
+from diurnal.study.audit.transcripts import Fact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

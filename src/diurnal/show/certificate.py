@@ -82,8 +82,8 @@ def _clipped(plan: Plan, open_data: Panel | None) -> str:
     said = {
         "unknown": "No open data was given, so what bounds clip is not in them: actual errors can be much larger. ",
         "open data": "What bounds clip is in them as far as open data tells: actual errors can be larger. ",
-        "table": "What bounds clip is in them as it was on the homes that the package's table was made from, not "
-        "as open data or these homes tell: actual errors can be much larger. ",
+        "table": "What bounds clip is in them by the package's table, as it was on homes of two other regions and "
+        "of a made-up town, not as open data or these homes tell: actual errors can be much larger. ",
     }
     return f"{OTHERS_BOUNDS} {said[clipping(plan, open_data)]}"
 

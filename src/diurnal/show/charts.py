@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations, worth_showing
-from diurnal.check.drift import Drift
-from diurnal.check.periods import Candidate, in_words
-from diurnal.check.verdict import Verdict
+from diurnal.periodicity.correlation import Correlations, worth_showing
+from diurnal.periodicity.drift import Drift
+from diurnal.periodicity.periods import Candidate, in_words
+from diurnal.periodicity.verdict import Verdict
 from diurnal.planning.prediction import short
 from diurnal.planning.trade import Trades
 from diurnal.readings.grid import Grid

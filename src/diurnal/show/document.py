@@ -11,13 +11,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from diurnal.errors import InputError
 from diurnal.show.drawing import style
 from diurnal.show.files import write_whole
+from diurnal.show.html import render
 
 STYLE = """
 :root{color-scheme:light}
@@ -102,11 +104,9 @@ def ready(folder: Path) -> None:
         # What is there already, of it or above it, decides.
         there = next(each for each in (place, *place.absolute().parents) if each.exists())
         if not there.is_dir():
-            raise InputError(f"{there.name} is a file, and a folder is needed.", hint="Give --out another name.")
+            raise InputError("output-is-file", name=there.name)
         if not os.access(there, os.W_OK | os.X_OK):
-            raise InputError(
-                f"{there.name or there} cannot be written into.", hint="Give --out another place, or permission."
-            )
+            raise InputError("output-folder", name=there.name or there)
 
 
 def write(
@@ -166,36 +166,19 @@ def _marked(text: str) -> str:
 
 def html(page: Iterable[Block], pictures: Mapping[str, bytes], *, title: str) -> str:
     """The page as one HTML file with its figures in it."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    body = "\n".join(_html(block, pictures) for block in page)
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+    blocks = [_plain(block, pictures) for block in page]
+    return render("document/document.html", title=title, style=Markup(STYLE), blocks=blocks)
 
 
-def _html(block: Block, pictures: Mapping[str, bytes]) -> str:
-    if isinstance(block, Heading):
-        return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
-    if isinstance(block, Text):
-        return f"<p>{escape(block.text)}</p>"
-    if isinstance(block, Items):
-        return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in block.texts)}</ul>"
+def _plain(block: Block, pictures: Mapping[str, bytes]) -> dict[str, Any]:
+    """A block as a template sees it."""
     if isinstance(block, Picture):
         source = base64.b64encode(pictures[block.name]).decode()
-        words = escape(block.caption)
-        image = f'<img src="data:image/svg+xml;base64,{source}" alt="{words}">'
-        return f"<figure>{image}<figcaption>{words}</figcaption></figure>"
-    kinds = [' class="n"' if _numbers(column) else "" for column in zip(*block.rows, strict=True)]
-    head, *rows = (_row(row, kinds, tag) for row, tag in [(block.head, "th"), *((row, "td") for row in block.rows)])
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _row(cells: Sequence[str], kinds: Sequence[str], tag: str) -> str:
-    made = (f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
+        return {"kind": "picture", "caption": block.caption, "source": source}
+    if isinstance(block, Table):
+        numbers = [_numbers(column) for column in zip(*block.rows, strict=True)]
+        return {"kind": "table", "head": block.head, "rows": block.rows, "numbers": numbers}
+    return {"kind": type(block).__name__.lower(), **vars(block)}
 
 
 def _numbers(column: Sequence[str]) -> bool:

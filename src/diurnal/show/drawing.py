@@ -13,7 +13,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from diurnal import picture
-from diurnal.errors import InputError, installs
+from diurnal.errors import InputError
 from diurnal.private import Private
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def style() -> AbstractContextManager[Any]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise InputError("Charts need matplotlib.", hint=installs("charts")) from None
+        raise InputError("charts-missing", extra="charts") from None
     return mpl.rc_context(STYLE)
 
 

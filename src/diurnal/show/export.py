@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from diurnal.check.verdict import check
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import InputError, ReadingsError
+from diurnal.periodicity.verdict import check
 from diurnal.planning.reference import check_open
 from diurnal.private import public
 from diurnal.readings import kernels
@@ -51,9 +51,9 @@ def export(
     path = Path(path)
     writers = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}
     if path.suffix not in {*writers, ".html"}:
-        raise InputError(f"Cannot write {path.name}.", hint="Its ending is .csv, .jsonl, .parquet or .html.")
+        raise InputError("export-ending", name=path.name)
     if truth is not None and path.suffix != ".html":
-        raise InputError("Private readings go on a page only.", hint="Leave the truth out, or write .html.")
+        raise InputError("export-truth-needs-page")
     if path.suffix == ".html":
         if truth is not None:
             _check_private(path)
@@ -92,19 +92,17 @@ def _check_learned(stream: Stream, open_data: Panel | None) -> None:
     for column, household in enumerate(record.households[i] for i in order):
         theirs = profile[:, places[household]] if household in places else None
         if theirs is not None and theirs.any() and (theirs == record.profile[:, column]).all():
-            raise InputError(
-                "The open data has readings that this stream has learned from.",
-                hint="Open data is what is public already, such as another region's.",
-            )
+            raise InputError("open-data-learned-from")
+
+
+MARK = '<html lang="en" class="custodian">'
+"""What a page for the custodian begins with."""
 
 
 def _check_private(path: Path) -> None:
     """Refuse to put the custodian's page in the place of another one, which may be published from there."""
-    if path.exists() and "<title>PRIVATE" not in path.read_text(encoding="utf-8", errors="replace"):
-        raise InputError(
-            f"{path.name} is there already, and is no custodian's page.",
-            hint="Give the private page a name of its own.",
-        )
+    if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
+        raise InputError("export-not-a-private-page", name=path.name)
 
 
 def _page(

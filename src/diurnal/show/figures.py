@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations
+from diurnal.periodicity.correlation import Correlations
 from diurnal.readings.data import Floats
 from diurnal.readings.grid import Grid
 from diurnal.show.charts import put_heatmap

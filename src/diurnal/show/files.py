@@ -54,11 +54,9 @@ def check_target(path: Path, inputs: Iterable[str | Path] = (), *, panel: bool =
         InputError: The file is one of these.
     """
     if any(_same(path, Path(each)) for each in inputs):
-        raise InputError(f"{path.name} is what is read here.", hint="Give the output another name.")
+        raise InputError("output-is-input", name=path.name)
     if (is_kept(path) and not panel) or is_store(path):
-        raise InputError(
-            f"{path.name} is a panel or a store, and is not written over.", hint="Give the output another name."
-        )
+        raise InputError("output-is-panel-or-store", name=path.name)
     if not panel:
         check_place(path)
 
@@ -83,9 +81,7 @@ def _names(given: str) -> list[str]:
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):
-        raise InputError(
-            f"The names in {path.name} cannot be read.", hint="Give a text file with a household's name a line."
-        ) from None
+        raise InputError("names-unreadable", name=path.name) from None
 
 
 def is_store(path: Path) -> bool:

@@ -12,7 +12,7 @@ from diurnal.curator.guard import check_groups
 from diurnal.curator.starting import prepared
 from diurnal.errors import PlanError
 from diurnal.exact import text
-from diurnal.planning.bounds import informed, reference_of
+from diurnal.planning.bounds import reference_of, with_public_bounds
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import best_split, choose, epsilon_for, explain, predict
 from diurnal.planning.prediction import Prediction, Row
@@ -81,9 +81,9 @@ class Asked:
         """
         for flag, given in (("--target-error", self.target_error), ("--total-epsilon", self.total_epsilon)):
             if given is not None and self.cycle_epsilon is not None:
-                raise PlanError(f"Expected {flag} or --cycle-epsilon, not both.", hint="It decides both epsilons.")
+                raise PlanError("cli-epsilon-twice", flag=flag)
         if self.cycle_radius is not None and self.variation_bound is not None:
-            raise PlanError("Expected --cycle-radius or --variation-bound.", hint="See diurnal plan --help.")
+            raise PlanError("cli-bound-twice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,12 +136,12 @@ def propose(
     if asked.body_radius is not None:
         draft = _around(draft, open_data, level, asked.body_radius)
     if asked.target_error is not None:
-        least = epsilon_for(draft, homes, asked.target_error, open_data=open_data, level=level)
+        least = epsilon_for(draft, homes, asked.target_error, open_data=open_data, mean_reading=level)
         draft = draft.with_(epsilon=least, cycle_epsilon=None)
     if asked.total_epsilon is not None:
-        draft = best_split(draft, homes, asked.total_epsilon, open_data=open_data, level=level)
+        draft = best_split(draft, homes, asked.total_epsilon, open_data=open_data, mean_reading=level)
     if open_data is not None or level is not None:
-        draft = informed(draft, homes, open_data=open_data, level=level, free=asked.free)
+        draft = with_public_bounds(draft, homes, open_data=open_data, mean_reading=level, free=asked.free)
     chosen = choose(draft, homes, open_data=open_data)
     if isinstance(homes, Panel):
         # What `start` refuses whatever the store: nobody is to sign for a plan that cannot begin.
@@ -185,19 +185,14 @@ def _learns(asked: Asked) -> bool:
 def _domain(asked: tuple[int, int] | None, homes: tuple[int, int] | None) -> tuple[int, int]:
     found = homes if asked is None else asked
     if found is None:
-        raise PlanError(
-            "Expected --domain: the panel does not say what a meter can read in a step.",
-            hint="Say it from public knowledge, in the panel's unit: --domain 0 8000.",
-        )
+        raise PlanError("cli-domain-missing")
     return found
 
 
 def _epsilon(asked: Asked) -> str:
     ways = (asked.epsilon, asked.target_error, asked.total_epsilon)
     if sum(given is not None for given in ways) != 1:
-        raise PlanError(
-            "Expected --epsilon, or --target-error, or --total-epsilon.", hint="For example --epsilon 1."
-        )
+        raise PlanError("cli-epsilon-missing")
     return "1" if asked.epsilon is None else asked.epsilon
 
 
@@ -208,15 +203,10 @@ def _query(name: str, above: int | None, edges: str | None) -> Query:
         try:
             return Histogram(tuple(int(edge) for edge in edges.split(",")))
         except ValueError:
-            raise PlanError(
-                "Expected --edges as whole numbers with commas between.", hint="--edges 200,500,1000"
-            ) from None
+            raise PlanError("cli-edges") from None
     if name in ("mean", "sum"):
         return Mean() if name == "mean" else Sum()
-    raise PlanError(
-        f"Expected --query {name} as mean or sum, share with --above, or histogram with --edges.",
-        hint="For example --query share --above 1000 --level cycle.",
-    )
+    raise PlanError("cli-query", given=name)
 
 
 def _around(draft: Plan, elsewhere: Panel | None, level: str | None, body_radius: int) -> Plan:

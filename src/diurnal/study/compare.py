@@ -114,14 +114,14 @@ def compare(
         draws: How many releases are drawn of each.
         seed: For the draws of rivals. Ours and OpenDP draw without a seed.
         baselines: Which; all of `rivals`, with the settings that suit the task, unless given.
-        more: delta, domain, profile_range and level, as in `task_of`.
+        more: delta, domain, profile_range and mean_reading, as in `task_of`.
 
     Raises:
         PlanError: A panel without open data, or what `task_of` refuses.
     """
     if not isinstance(task, Task):
         if open_data is None:
-            raise PlanError("Expected open_data beside a panel.", hint="Give public readings of other households.")
+            raise PlanError("compare-needs-open-data")
         task = task_of(task, epsilon=epsilon, open_data=open_data, history=history, **more)
     whole(draws, "draws", least=2)
     chosen = suited(task) if baselines is None else tuple(baselines)

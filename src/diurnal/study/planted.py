@@ -54,10 +54,7 @@ def planted(
         ReadingsError: A kind that there is none of, or a size that is none.
     """
     if kind not in get_args(Kind) or noise not in get_args(Noise):
-        raise ReadingsError(
-            f"Expected one of {', '.join(get_args(Kind))} and one of {', '.join(get_args(Noise))}.",
-            hint="For example planted('weekday', 0.3, noise='skewed').",
-        )
+        raise ReadingsError("planted-unknown", kinds=", ".join(get_args(Kind)), noises=", ".join(get_args(Noise)))
     for name, value in {"homes": homes, "cycles": cycles, "slots": slots}.items():
         whole(value, name, least=1, error=ReadingsError)
     rng = np.random.default_rng([seed, homes, cycles, slots])

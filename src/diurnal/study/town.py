@@ -91,15 +91,14 @@ class Town:
     def __post_init__(self) -> None:
         for name, least in (("homes", 1), ("days", 1), ("seed", 0), ("minutes", 1)):
             object.__setattr__(self, name, whole(getattr(self, name), name, least=least, error=ReadingsError))
-        _expect(self.homes <= MOST, f"homes={self.homes} of at most {MOST}", "Names of homes have six digits.")
-        _expect(60 % self.minutes == 0, f"minutes={self.minutes} to divide 60", "For example minutes=30.")
+        _expect(self.homes <= MOST, "town-homes", homes=self.homes, most=MOST)
+        _expect(60 % self.minutes == 0, "town-minutes", minutes=self.minutes)
         kinds = get_args(Channel)
-        _expect(self.channel in kinds, f"channel={self.channel!r} to be one of {kinds}", "For example 'net'.")
+        _expect(self.channel in kinds, "town-channel", channel=self.channel, choices=kinds)
         rate = self.gap_rate
         fits = isinstance(rate, (int, float)) and not isinstance(rate, bool) and 0 <= rate <= 0.2
-        _expect(fits, f"gap_rate={rate!r} between 0 and 0.2", "A town without gaps has gap_rate=0.")
-        dated = f"start={self.start!r} as a date with room for {self.days} days"
-        _expect(_has_days(self.start, self.days), dated, "For example start='2022-07-01'.")
+        _expect(fits, "town-gap-rate", rate=rate)
+        _expect(_has_days(self.start, self.days), "town-start", start=self.start, days=self.days)
         self.grid.time(0)
 
     @property
@@ -325,9 +324,9 @@ def _has_days(start: Any, days: int) -> bool:
         return False
 
 
-def _expect(holds: bool, what: str, hint: str) -> None:
+def _expect(holds: bool, code: str, **params: Any) -> None:
     if not holds:
-        raise ReadingsError(f"Expected {what}.", hint=hint)
+        raise ReadingsError(code, **params)
 
 
 __all__ = ["ARCHETYPES", "PANELS", "SUBURBS", "SUPPLY", "Archetype", "Channel", "Town", "figure_one"]

@@ -36,7 +36,7 @@ def test_consumption_is_general_plus_controlled(tmp_path, name, dates, quality_c
     assert panel.grid.anchor == "2012-07-01T00:00"
     np.testing.assert_array_equal(panel.readings[:48, 0], 300 + STEPS)
     np.testing.assert_array_equal(panel.readings[:48, 1], 120 + 2 * STEPS)
-    assert panel.quality.set_aside == {"another channel": 4 * 48}
+    assert panel.quality.set_aside == {"another_channel": 4 * 48}
 
 
 def test_net_and_generation(tmp_path):

@@ -9,6 +9,7 @@ import diurnal as dn
 from diurnal.errors import ReadingsError
 from diurnal.readings import quality
 from diurnal.readings.formats.ausgrid import COLUMNS, HALF_HOURS
+from support import refuses
 
 SECRET = "7.654321"
 """A value that no error may show."""
@@ -130,7 +131,7 @@ def test_a_damaged_gzip_file(tmp_path):
     data = bytearray(gzip.compress(long_rows(*GOOD).encode()))
     data[-6] ^= 255
     path.write_bytes(bytes(data))
-    with pytest.raises(ReadingsError, match="ends early or is damaged"):
+    with refuses(ReadingsError, "gzip-damaged"):
         import_(path, tmp_path)
 
 
@@ -155,7 +156,7 @@ def test_an_empty_file(tmp_path):
     """An empty file is an error that names it."""
     path = tmp_path / "bad.csv"
     path.write_bytes(b"")
-    with pytest.raises(ReadingsError, match=r"bad.csv: The file is empty"):
+    with refuses(ReadingsError, "source-empty"):
         import_(path, tmp_path)
 
 
@@ -258,7 +259,7 @@ def test_the_zone_of_a_format_must_exist(tmp_path, zone):
     """A clock of no place is refused where it is said."""
     path = tmp_path / "long.csv"
     path.write_text(long_rows(*GOOD))
-    with pytest.raises(ReadingsError, match="no time zone"):
+    with refuses(ReadingsError, "zone-unknown"):
         dn.read(path, format="wide", zone=zone)
 
 
@@ -266,7 +267,7 @@ def test_files_of_one_source_have_one_layout(tmp_path):
     """A second file without the columns of the first is named."""
     (tmp_path / "a.csv").write_text(long_rows(*GOOD))
     (tmp_path / "b.csv").write_text(long_rows("a,2012-07-02 00:00,1", header="household,moment,kwh"))
-    with pytest.raises(ReadingsError, match=r"b.csv: It has no column 'time'"):
+    with refuses(ReadingsError, "part-column-missing"):
         dn.panel(dn.read([tmp_path / "a.csv", tmp_path / "b.csv"], format="long"), zone="UTC")
 
 
@@ -274,7 +275,7 @@ def test_a_time_format_that_is_none(tmp_path):
     """A time format that Python cannot make sense of is an error, not a crash."""
     path = tmp_path / "long.csv"
     path.write_text(long_rows(*GOOD))
-    with pytest.raises(ReadingsError, match="column time"):
+    with refuses(ReadingsError, "time-invalid"):
         dn.panel(dn.read(path, time_format="%d %d"), zone="UTC")
 
 
@@ -284,5 +285,5 @@ def test_a_wide_file_with_a_nameless_time_column(tmp_path):
     path.write_text(",a\n" + "".join(f"2012-07-01 {i // 2:02d}:{i % 2 * 30:02d},0.5\n" for i in range(48)))
     assert dn.panel(dn.read(path, format="wide"), zone="UTC").quality.kept == 48
     path.write_text("\n\n")
-    with pytest.raises(ReadingsError, match="no columns"):
+    with refuses(ReadingsError, "wide-no-columns"):
         dn.read(path, format="wide")

@@ -11,6 +11,7 @@ from diurnal.readings.formats.base import Aside
 from diurnal.readings.formats.nem12 import Nem12
 from diurnal.readings.tables import Frame
 from diurnal.readings.textfile import TextFile
+from support import refuses
 
 HEADER = "100,NEM12,201207020000,MDP,RETAILER"
 HALF_HOURS = [f"0.{i:03d}" for i in range(1, 49)]
@@ -106,13 +107,13 @@ def test_a_channel_takes_its_streams(tmp_path, channel, signs, aside):
     found, asides = staged(file(tmp_path, *records), channel=channel)
     first = {meter.split("/")[1]: rows[JULY_FIRST] for (_, meter), rows in found.items()}
     assert first == {suffix: sign * 1_000_000 for suffix, sign in signs.items()}
-    assert asides == {"another channel": aside}
+    assert asides == {"another_channel": aside}
 
 
 def test_reactive_energy_is_another_channel(tmp_path):
     """A stream in kVArh is set aside, with the line of its first day."""
     assert read(file(tmp_path, stream(unit="kVArh"), day(), day(date="20120702"))) == [
-        Aside(reason="another channel", rows=96, line=3)
+        Aside(reason="another_channel", rows=96, line=3)
     ]
 
 
@@ -120,7 +121,7 @@ def test_qualities_that_are_not_taken_are_counted(tmp_path):
     """With qualities="A" estimated and substituted days are set aside by flag; without, they are taken."""
     part = file(tmp_path, stream(), day(), day(date="20120702", flag="E52"), day(date="20120703", flag="S14"))
     found, asides = staged(part, qualities="A")
-    assert asides == {"quality flag E": 48, "quality flag S": 48}
+    assert asides == {"quality_flag_E": 48, "quality_flag_S": 48}
     assert sum(map(len, found.values())) == 48
     assert staged(part)[1] == {}
 
@@ -147,7 +148,7 @@ def test_events_say_the_quality_of_ranges(tmp_path):
     (rows,) = found.values()
     assert [rows[JULY_FIRST + 1800 * i] is None for i in range(20)] == [False] * 10 + [True] * 10
     assert len(rows) == 20
-    assert asides == {"quality flag S": 28}
+    assert asides == {"quality_flag_S": 28}
 
 
 def test_files_may_follow_one_another(tmp_path):
@@ -237,7 +238,7 @@ def test_only_a_nem12_file_is_recognised(tmp_path):
     assert Nem12().recognises(file(tmp_path, stream(), header="household,time,kwh")) is None
     frame = Frame(as_frame())
     assert Nem12().recognises(frame) is None
-    with pytest.raises(ReadingsError, match="Expected a text file"):
+    with refuses(ReadingsError, "nem12-not-text"):
         list(Nem12().read(frame))
 
 
@@ -306,7 +307,7 @@ def test_net_is_written_as_two_streams(tmp_path):
         [found["4103000001", f"4103000001/{s}"][JULY_FIRST + 1800 * i] for i in range(3)] for s in ("E1", "B1")
     ]
     assert streams == [[5_000_000, 0, 0], [0, -7_000_000, 0]]
-    with pytest.raises(ReadingsError, match="negative"):
+    with refuses(ReadingsError, "write-negative"):
         written(tmp_path, panel)
     exported, _ = staged(written(tmp_path, panel_of([[5]] * 48), channel="generation"), channel="generation")
     assert list(exported) == [("4103000001", "4103000001/B1")]

@@ -13,6 +13,7 @@ import diurnal as dn
 import services
 from diurnal.client import Client
 from diurnal.errors import InputError, RefusedError, ServiceError
+from support import refuses
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_client_reads_sends_and_is_told(served, city):
         with pytest.raises(ServiceError, match="begin with") as caught:
             client.send(homes.between(63, 64), stream="0" * 8)
         assert (caught.value.status, caught.value.code) == (409, "stream")
-        with pytest.raises(InputError, match="panel or a frame"):
+        with refuses(InputError, "client-readings-type"):
             client.send([1, 2, 3])
         assert repr(client).startswith("Client('http://127.0.0.1")
     with Client(process.url) as nobody, pytest.raises(ServiceError, match="role ingest"):

@@ -120,7 +120,7 @@ def test_not_ready_without_its_store(asked, city):
         path.unlink()
     client.app.state.service.reader._engine.dispose()
     found = client.get("/readyz")
-    assert (found.status_code, found.json()["error"]["code"]) == (503, "store")
+    assert (found.status_code, found.json()["code"]) == (503, "store")
     assert client.get("/healthz").json() == {"status": "ok"}
     assert not (city[0] / "city.db").exists()
 
@@ -130,4 +130,4 @@ def test_not_ready_once_it_is_told_to_stop(asked):
     client = asked()
     client.app.state.service.hub.stopping = True
     found = client.get("/readyz")
-    assert (found.status_code, found.json()["error"]["code"]) == (503, "stopping")
+    assert (found.status_code, found.json()["code"]) == (503, "stopping")

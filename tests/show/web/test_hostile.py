@@ -73,8 +73,10 @@ def head(process, *more, kind="text/csv"):
 
 def is_shaped(answer):
     """Whether an answer has the one shape of refusals."""
-    content = answer if isinstance(answer, dict) else json.loads(answer[answer.index(b'{"error"') :])
-    return content.keys() == {"error"} and content["error"].keys() == {"code", "message", "hint", "request"}
+    content = answer if isinstance(answer, dict) else json.loads(answer[answer.index(b'{"type"') :])
+    old = {"code", "message", "hint", "request"}
+    fields = {"type", "title", "status", "detail", "code", "remedy", "request", "error"}
+    return content.keys() == fields and content["error"].keys() == old
 
 
 def test_ten_gigabytes_are_refused_before_they_are_sent(served):
@@ -108,9 +110,7 @@ def test_a_bomb_does_not_go_off(served):
         found = client.post("/v1/readings", content=bomb, headers=headers)
         assert (found.status_code, is_shaped(found.json())) == (413, True)
         for broken in (bomb[:1000], b"no gzip", gzip.compress(b"a") + gzip.compress(b"b")):
-            assert (
-                client.post("/v1/readings", content=broken, headers=headers).json()["error"]["code"] == "encoding"
-            )
+            assert client.post("/v1/readings", content=broken, headers=headers).json()["code"] == "encoding"
         headers["Content-Encoding"] = "br"
         assert client.post("/v1/readings", content=b"x", headers=headers).status_code == 415
     assert memory(process) - before < 60
@@ -141,7 +141,7 @@ def test_arrow_that_would_unpack_itself_is_refused(served):
     with process.http("ingest") as client:
         for body in bodies:
             found = client.post("/v1/readings", content=body, headers={"Content-Type": services.ARROW})
-            assert (found.status_code, found.json()["error"]["code"]) == (422, "readings"), found.text
+            assert (found.status_code, found.json()["code"]) == (422, "readings"), found.text
     assert memory(process) - before < 100
 
 
@@ -265,7 +265,7 @@ def test_everything_that_is_refused_has_one_shape(asked, city, monkeypatch):
     for status, answer in found.items():
         assert answer.status_code == status, (status, answer.text)
         assert is_shaped(answer.json())
-        assert answer.json()["error"]["request"] == answer.headers["x-request-id"]
+        assert answer.json()["request"] == answer.headers["x-request-id"]
         assert "ZeroDivision" not in answer.text
         assert str(services.SECRET) not in answer.text
 

@@ -8,10 +8,10 @@ import pytest
 
 import diurnal as dn
 import services
-from diurnal.curator import batch
-from diurnal.curator.batch import Sent
-from diurnal.curator.passing import OTHERS
-from diurnal.curator.reading import Reader
+from diurnal.curator import intake
+from diurnal.curator.intake import Sent
+from diurnal.curator.public_reader import Reader
+from diurnal.curator.store import OTHERS
 from diurnal.errors import StoreError
 from diurnal.show.web import tokens
 
@@ -66,7 +66,7 @@ def test_a_batch_is_taken_once(asked):
         assert (first["again"], second["again"]) == (False, bool(more))
         assert (first["streams"][0]["taken"], second["streams"][0]["taken"]) == (80, 0)
         assert second["head"] == first["head"]
-        late = {} if more else {"late, and not taken": 80, "steps published before": 4}
+        late = {} if more else {"late": 80, "steps_published_before": 4}
         assert second["streams"][0]["set_aside"] == late
 
 
@@ -78,7 +78,7 @@ def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(
     caplog.set_level(logging.WARNING, "diurnal")
 
     def unreachable(reader, after=0):
-        raise StoreError(f"It cannot be looked at for {services.HOUSEHOLD}.", hint="Wait.")
+        raise StoreError("store-content-unreadable", what=services.HOUSEHOLD)
 
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "look", unreachable)
@@ -99,7 +99,7 @@ def test_a_key_is_for_one_batch(asked, city):
 
     def others():
         counted = custodian.get(f"/v1/custodian/streams/{city[1]}/quality").json()
-        return counted.get("batches sent again", 0), counted.get(OTHERS, 0)
+        return counted.get("batches_sent_again", 0), counted.get(OTHERS, 0)
 
     assert not sent(client, some(NEXT, 2), headers=key).json()["again"]
     assert others() == (0, 0)
@@ -148,10 +148,10 @@ def test_what_is_set_aside_is_counted(asked):
     rows[0] = {**rows[0], "value": "950000"}
     rows.append({**rows[1], "household": "stranger"})
     content = sent(asked("ingest"), [*rows, *some(NEXT - 1, 1)]).json()
-    assert content["set_aside"] == {"outside the domain": 1}
+    assert content["set_aside"] == {"outside_domain": 1}
     (stream,) = content["streams"]
-    assert stream["set_aside"]["of households not on the roster"] == 1
-    assert stream["set_aside"]["late, and not taken"] == 20
+    assert stream["set_aside"]["unknown_household"] == 1
+    assert stream["set_aside"]["late"] == 20
     assert stream["taken"] == 19
 
 
@@ -176,7 +176,7 @@ def test_a_batch_is_for_every_stream_or_for_one(asked, city):
 def test_nobody_on_the_roster_is_refused(asked):
     """A batch of strangers is refused, and names none of them."""
     refused = sent(asked("ingest"), [{**row, "household": f"x{i}"} for i, row in enumerate(some(NEXT, 1))])
-    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "readings")
+    assert (refused.status_code, refused.json()["code"]) == (422, "readings")
 
 
 def test_a_packed_batch_is_unpacked(asked):
@@ -207,7 +207,7 @@ def test_without_a_running_stream_there_is_nobody_to_take_it(asked, city):
     """Once every stream has stopped, a batch is refused with 409."""
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
     refused = sent(asked("ingest"), some(NEXT + 8))
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stream")
+    assert (refused.status_code, refused.json()["code"]) == (409, "stream")
 
 
 def test_a_batch_that_was_taken_is_known_after_the_stream_was_stopped(asked, city):
@@ -216,7 +216,7 @@ def test_a_batch_that_was_taken_is_known_after_the_stream_was_stopped(asked, cit
     assert not sent(client, some(), headers=key).json()["again"]
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
     assert sent(client, some(), headers=key).json()["again"]
-    assert sent(client, some(NEXT + 4)).json()["error"]["code"] == "stream"
+    assert sent(client, some(NEXT + 4)).json()["code"] == "stream"
 
 
 def guessed(rows, value):
@@ -278,8 +278,8 @@ def test_readings_behind_a_fence_are_counted(tmp_path):
     first = services.FIRST + 8
     curator.streams()[0].report(services.panel().between(first, first + 4))
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
-    (fate,) = batch.take(restored, SENT, services.panel().between(first, first + 8))
-    assert fate.set_aside == {"steps behind a fence": 4}
+    (fate,) = intake.take(restored, SENT, services.panel().between(first, first + 8))
+    assert fate.set_aside == {"steps_behind_fence": 4}
     assert fate.taken == 4 * services.HOMES
 
 
@@ -293,6 +293,6 @@ def test_a_stream_that_is_not_concerned_is_not_told_of(tmp_path):
     second = curator.start(
         services.plan(), history=others.first(services.HISTORY), acknowledge="untested", accept_worse=True
     )
-    (fate,) = batch.take(curator, SENT, others.between(later, later + 4))
+    (fate,) = intake.take(curator, SENT, others.between(later, later + 4))
     assert fate.stream == second.plan.hash
     assert curator.streams()[0].rows() == []

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 import diurnal as dn
 import services
-from diurnal.curator import ledger
+from diurnal.curator import store
 from diurnal.show.page import public_page
 from diurnal.show.web import events
 from diurnal.show.web.app import application
@@ -35,7 +35,7 @@ def clock(monkeypatch):
         def now(cls, tz=None):
             return datetime.datetime(2030, 1, 1, cls.hour_now, 10, tzinfo=tz)
 
-    monkeypatch.setattr(ledger, "datetime", Clock)
+    monkeypatch.setattr(store, "datetime", Clock)
     return Clock
 
 
@@ -66,6 +66,7 @@ def public_look(client, stream, curator):
     ]
     page = re.sub(r"(?s)<svg.*?</svg>", "", public_page(curator, curator.streams()[0]))
     shown = re.search(r'(?s)id="ledger-title".*?</section>', page)[0]
+    assert "2030-01-01" in shown, "the ledger is not written by the test's clock"
     heads = [curator.head, curator.streams()[0].head]
     return list(
         map(without_rows, [*told, json.dumps(headers), *counted, shown, listened(client, stream, service), *heads])
@@ -138,9 +139,9 @@ def test_who_sends_readings_to_a_restored_store_is_not_told_how_many_were_erased
     with TestClient(application(Settings(**store, tokens=tmp_path / "tokens.json"))) as client:
         answer = client.post("/v1/readings", content=services.csv_of(rows), headers=headers)
     assert answer.status_code == 503
-    said = answer.json()["error"]
-    assert "restored" in said["message"]
-    assert not re.search(r"\d|eras|tenan", said["message"] + said["hint"])
+    said = answer.json()
+    assert "restored" in said["detail"]
+    assert not re.search(r"\d|eras|tenan", said["detail"] + said["remedy"])
 
 
 def test_the_service_leaves_out_who_was_erased(city, asked):
@@ -157,7 +158,7 @@ def test_the_service_leaves_out_who_was_erased(city, asked):
 
     refused = explained(asked("custodian"))
     assert refused.status_code == 409
-    assert "`diurnal serve --without`" in refused.json()["error"]["hint"]
+    assert "`diurnal serve --without`" in refused.json()["remedy"]
     gone = folder / "gone.txt"
     gone.write_text(HOME)
     found = explained(asked("custodian", without=(f"@{gone}",)))

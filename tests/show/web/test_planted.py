@@ -98,7 +98,7 @@ def test_a_line_of_the_log_has_what_it_may(city):
 
 def test_the_reader_has_no_profile(city):
     """What answers the public never opens the folder of profiles, and has no noisy profile of a strong plan."""
-    from diurnal.curator.reading import Reader
+    from diurnal.curator.public_reader import Reader
 
     folder, stream = city
     for path in (folder / "profiles").iterdir():

@@ -544,7 +544,7 @@ def test_the_static_files_are_those_that_are_named(served):
         ):
             answer = client.get(f"/static/{trick}")
             assert answer.status_code == 404
-            assert answer.json()["error"]["code"] == "not-found"
+            assert answer.json()["code"] == "not-found"
 
 
 def test_chosen_colours_are_the_houses():
@@ -684,7 +684,7 @@ def test_the_custodian_is_warned_of_units(chromium, tmp_path):
     with services.running(tmp_path) as process:
         with process.http("ingest") as client:
             refused = client.post("/v1/readings", json={"readings": services.rows_of(small)})
-            assert refused.json()["error"]["code"] == "unit"
+            assert refused.json()["code"] == "unit"
         with room(chromium, process) as opened:
             opened.page.wait_for_selector("#health .warning")
             assert "look a thousand times too small" in opened.text("#health .warning")
@@ -943,8 +943,8 @@ def test_a_refused_plan_says_why(chromium, fresh):
         opened.page.wait_for_selector("#explain-said.warning")
         assert "9" in opened.text("#explain-said")
         assert not opened.page.locator("#typed").is_visible()
-        said = {"code": "acknowledge", "message": "This verdict is of another period.", "hint": "Look with 1d."}
-        opened.page.route("**/explain", lambda route: route.fulfill(status=409, json={"error": said}))
+        said = {"code": "acknowledge", "detail": "This verdict is of another period.", "remedy": "Look with 1d."}
+        opened.page.route("**/explain", lambda route: route.fulfill(status=409, json=said))
         opened.page.fill("#epsilon", "1")
         opened.page.click("#explain")
         opened.until("document.getElementById('explain-said').textContent.includes('Look with 1d.')")

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 import support
-from diurnal import Basis, Body, Curator, Ellipsoid, Free, Grid, Histogram, Plan, Share, Sum, Weighted
+from diurnal import Basis, Body, Curator, Ellipsoid, Grid, Histogram, Plan, Share, Sum, Weighted
 from diurnal.curator import guard
 from diurnal.errors import PlanError
+from diurnal.planning.free import VariationReference
 from diurnal.planning.reference import Reference
 from diurnal.study.audit.audit import Effort, audit
-from diurnal.study.audit.running import running
+from diurnal.study.audit.transcripts import running
+from support import refuses
 
 LITTLE, LEAST = Effort(copies=60, eventful=45, drawn=6000), Effort(copies=24, eventful=12, drawn=6000)
 
@@ -101,7 +103,7 @@ def test_a_free_reference_passes():
         basis=Basis(size=2),
         body=Ellipsoid(radius=300, reference=[400] * 4),
         reference=Reference(profile=[400] * 4, mismatch=100),
-        free=Free(quantile="0.1", slope="1", blend="0.5", low="0.2", grain="0.1"),
+        free=VariationReference(quantile="0.1", slope="1", blend="0.5", low="0.2", grain="0.1"),
         history=60,
     )
     assert audit(plan, effort=LITTLE).passed
@@ -109,7 +111,7 @@ def test_a_free_reference_passes():
 
 def test_an_undecided_plan_is_not_audited():
     """What is not decided cannot be audited: the error says how to choose."""
-    with pytest.raises(PlanError, match="still to be chosen"):
+    with refuses(PlanError, "audit-plan-undecided"):
         audit(Plan(domain=(0, 8000), epsilon="1", history=28))
 
 

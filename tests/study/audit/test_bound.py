@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from diurnal.study.audit.bound import Counts, lower, upper
-from diurnal.study.audit.statistic import best_event, discriminant
+from diurnal.study.audit.statistic import Counts, best_event, discriminant, lower, upper
 
 
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(1e-7, 0.1))

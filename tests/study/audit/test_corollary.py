@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from diurnal.study import paper
-from diurnal.study.audit import corollary
-from diurnal.study.audit.corollary import waiting
+from diurnal.study.audit import measured
+from diurnal.study.audit.measured import waiting
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def test_the_repair_does_not(found):
 def test_the_attack_sees_what_the_printed_code_says():
     """The noise that the attack takes apart is the printed code's: the first cycle's comes again in all others."""
     rng, slots, cycles = np.random.default_rng(1), 3, 4
-    readings, changed = corollary._neighbours(slots, cycles)
+    readings, changed = measured._neighbours(slots, cycles)
     first, later = rng.integers(-50, 50, slots), rng.integers(-50, 50, (cycles - 1, slots))
-    without = corollary._noiseless(slots, cycles)
+    without = measured._noiseless(slots, cycles)
     for data, base in zip((readings, changed), without, strict=True):
         said = paper.corollary_1_as_printed(data, np.zeros((slots, 1), dtype=int), first, later)
         noise = np.concatenate([first[None], first + later])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import support
 from diurnal import Basis, Body, Ellipsoid, Grid, Histogram, Plan, Share, Weighted
-from diurnal.study.audit.canary import canaries, to_audit
 from diurnal.study.audit.exact import contribution, two_layers, worst_cases
+from diurnal.study.audit.transcripts import canaries, to_audit
 
 COMMON = {"domain": (0, 1000), "epsilon": "1", "grid": Grid(slots=6), "history": 9}
 STRONG = {**COMMON, "level": "strong", "variation_bound": 300}

@@ -12,18 +12,8 @@ import numpy as np
 import pytest
 
 from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Panel, Plan, Weighted
-from diurnal.curator import (
-    closing,
-    guard,
-    layers,
-    publishing,
-    records,
-    schema,
-    spending,
-    starting,
-    taking,
-    usage,
-)
+from diurnal.curator import closing, cohort, database, guard, release, started_plan, starting, taking
+from diurnal.curator.cohort import MemoryCohort
 from diurnal.curator.stream import Stream
 from diurnal.promise import noise
 from diurnal.promise.body import Body as BodyClass
@@ -156,7 +146,7 @@ def with_true_profiles(monkeypatch):
 
 def redrawn_each_cycle(monkeypatch):
     """The noisy profile is drawn anew in every cycle."""
-    kept, drawn, real = with_true_profiles(monkeypatch), {}, publishing.Publisher._values
+    kept, drawn, real = with_true_profiles(monkeypatch), {}, release.Publisher._values
 
     def values(self, step, sums, cycle_noise):
         made = list(real(self, step, sums, cycle_noise))
@@ -169,12 +159,12 @@ def redrawn_each_cycle(monkeypatch):
             made[place] += fresh[slot] - old[slot]
         return tuple(made)
 
-    monkeypatch.setattr(publishing.Publisher, "_values", values)
+    monkeypatch.setattr(release.Publisher, "_values", values)
 
 
 def redrawn_on_restart(monkeypatch):
     """The noisy profile is not kept: a store that is opened makes it again from the true one."""
-    kept, real = with_true_profiles(monkeypatch), records.Group.of
+    kept, real = with_true_profiles(monkeypatch), started_plan.Group.of
     scale = PATTERN.pattern_layer().scale
 
     def group(*given):
@@ -182,9 +172,9 @@ def redrawn_on_restart(monkeypatch):
         true = kept[tuple(int(value) for value in found.noisy_profile)]
         again = [Fraction(a + b) for a, b in zip(true, noise.laplace(SLOTS, scale), strict=True)]
         kept[tuple(map(int, again))] = true
-        return records.replace(found, noisy_profile=tuple(again))
+        return started_plan.replace(found, noisy_profile=tuple(again))
 
-    monkeypatch.setattr(records.Group, "of", staticmethod(group))
+    monkeypatch.setattr(started_plan.Group, "of", staticmethod(group))
 
 
 def profile_not_clipped(monkeypatch):
@@ -207,10 +197,8 @@ def other_mean(mean):
 
 
 def on_variations(monkeypatch, change):
-    """Replace the kernel that sums variations, wherever it is used."""
-    real = kernels.variation_sums
-    for module in (kernels, usage):
-        monkeypatch.setattr(module, "variation_sums", change(real))
+    """Change how variations are summed."""
+    monkeypatch.setattr(kernels, "variation_sums", change(kernels.variation_sums))
 
 
 def float_sums(monkeypatch):
@@ -227,10 +215,10 @@ def float_sums(monkeypatch):
         return sums
 
     on_variations(monkeypatch, change)
-    real = publishing.Publisher._values
+    real = release.Publisher._values
     # A float is refused there: it goes as what it is exactly.
     monkeypatch.setattr(
-        publishing.Publisher,
+        release.Publisher,
         "_values",
         lambda self, step, sums, noise: real(self, step, [Fraction(each) for each in sums], noise),
     )
@@ -285,12 +273,12 @@ def default_without_history(monkeypatch):
 def late_data_reported_again(monkeypatch):
     real = taking.Taker.take
 
-    def take(self, panel, *, close):
-        for table in (schema.rows, schema.used):
+    def take(self, panel, **more):
+        for table in (database.rows, database.used):
             here = table.c.step.between(panel.steps.start, panel.steps.stop - 1)
             self._store._connection.execute(table.delete().where(here))
         self._known.published.difference_update(panel.steps)
-        return real(self, panel, close=close)
+        return real(self, panel, **more)
 
     monkeypatch.setattr(taking.Taker, "take", take)
 
@@ -304,67 +292,74 @@ def profile_published(monkeypatch):
 def corollary_1_as_printed(monkeypatch):
     """The first cycle is reported with the pattern's noise alone; later ones have noise of their own."""
     monkeypatch.setattr(guard, "first_step", lambda record, others: 0)
-    real = publishing.Publisher._noise
+    real = release.Publisher._noise
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
         return {name: (0,) * len(values) for name, values in drawn.items()} if cycle == 0 else drawn
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def without_projection(monkeypatch):
     """What a basis drops goes out beside it."""
-    real = layers.released
+    real_sums, real_noised, dropped = cohort._contributed, release.noised, []
 
-    def released(mechanisms, vectors, atoms, kept=None):
-        noisy = real(mechanisms, vectors, atoms, kept)
-        matrix = mechanisms[0].matrix / np.sqrt((mechanisms[0].matrix ** 2).sum(axis=1, keepdims=True))
-        dropped = vectors - matrix.T @ (matrix @ vectors)
-        rest = atoms.by_group(np.add.reduceat(dropped, atoms.starts, axis=1)).T
+    def contributed(vectors, contribute, atoms, dimension):
+        matrix = contribute.__self__.matrix
+        matrix = matrix / np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+        rest = vectors - matrix.T @ (matrix @ vectors)
+        dropped.append(atoms.by_group(np.add.reduceat(rest, atoms.starts, axis=1)).T.tolist())
+        return real_sums(vectors, contribute, atoms, dimension)
+
+    def noised(mechanisms, sums, kept=None):
+        noisy = real_noised(mechanisms, sums, kept)
         return [
             [a + Fraction(round(b)) for a, b in zip(one, two, strict=True)]
-            for one, two in zip(noisy, rest.tolist(), strict=True)
+            for one, two in zip(noisy, dropped.pop(), strict=True)
         ]
 
-    for module in (layers, starting, publishing):
-        monkeypatch.setattr(module, "released", released)
+    monkeypatch.setattr(cohort, "_contributed", contributed)
+    for module in (release, starting, release):
+        monkeypatch.setattr(module, "noised", noised)
 
 
 def the_same_noise_in_every_cycle(monkeypatch):
-    kept, real = {}, publishing.Publisher._noise
+    kept, real = {}, release.Publisher._noise
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
         return kept.setdefault((self._record.key, self._store.fact("id")), drawn)
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def not_clipped_by_the_caller(monkeypatch):
     """Profiles are summed as they are: what maps them into the body is not asked."""
-    real = layers.released
+    real = MemoryCohort.stand_in_sums
 
-    def released(mechanisms, vectors, atoms, kept=None):
-        for each in mechanisms:
-            monkeypatch.setattr(each, "contribute", lambda given: given)
-        return real(mechanisms, vectors, atoms, kept)
+    def stand_in_sums(self, record, contribute, dimension):
+        return real(self, record, lambda given: given, dimension)
 
-    monkeypatch.setattr(starting, "released", released)
+    monkeypatch.setattr(MemoryCohort, "stand_in_sums", stand_in_sums)
 
 
 def bound_forgotten_by_the_caller(monkeypatch):
-    real = usage.moved
-    monkeypatch.setattr(usage, "moved", lambda record, panel, *, bound=None: real(record, panel))
+    real = MemoryCohort.variation_sums
+
+    def variation_sums(self, record, panel, *, bound=None):
+        return real(self, record, panel)
+
+    monkeypatch.setattr(MemoryCohort, "variation_sums", variation_sums)
 
 
 def groups_added_to_each_other(monkeypatch):
-    real = publishing.Publisher._values
+    real = release.Publisher._values
 
     def values(self, step, sums, cycle_noise):
         return real(self, step, [a + b % 7 for a, b in zip(sums, sums[1:] + sums[:1], strict=True)], cycle_noise)
 
-    monkeypatch.setattr(publishing.Publisher, "_values", values)
+    monkeypatch.setattr(release.Publisher, "_values", values)
 
 
 def rounded_to(multiple):
@@ -393,13 +388,13 @@ def uniform_noise(monkeypatch):
 
 
 def again_in_every_second_cycle(monkeypatch):
-    kept, real = {}, publishing.Publisher._noise
+    kept, real = {}, release.Publisher._noise
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
         return kept.setdefault((self._store.fact("id"), cycle % 2), drawn)
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def seeded_by_the_plan(monkeypatch):
@@ -423,14 +418,14 @@ def _drawn(rng, size, scale):
 
 def bare_after_a_restart(monkeypatch):
     """The noise of a cycle that was going on is not found again."""
-    real = publishing.Publisher._noise
+    real = release.Publisher._noise
 
     def cycle_noise(self, cycle):
         if self._store.cycle_noise(self._record.number, cycle) is not None:
             return {name: (0,) * len(values) for name, values in real(self, cycle).items()}
         return real(self, cycle)
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def deviation_tells_profiles(monkeypatch):
@@ -440,36 +435,37 @@ def deviation_tells_profiles(monkeypatch):
         made = real(record)
         far = [float(sum(group.noisy_profile)) % 5 for group in made.groups]
         groups = [
-            records.replace(group, forms=tuple(records.replace(f, deviation=f.deviation + d) for f in group.forms))
+            started_plan.replace(
+                group, forms=tuple(started_plan.replace(f, deviation=f.deviation + d) for f in group.forms)
+            )
             for group, d in zip(made.groups, far, strict=True)
         ]
-        return records.replace(made, groups=tuple(groups))
+        return started_plan.replace(made, groups=tuple(groups))
 
     monkeypatch.setattr(starting, "with_forms", with_forms)
 
 
 def undercharged(monkeypatch):
-    real = spending.spent
-    monkeypatch.setattr(spending, "spent", lambda *given: real(*given) * Fraction(9, 10))
+    real = guard.spent
+    monkeypatch.setattr(guard, "spent", lambda *given: real(*given) * Fraction(9, 10))
 
 
 def few_are_enough(monkeypatch):
-    real = usage.used_sums
+    real = guard.used_sums
 
     def used_sums(record, panel):
-        return real(records.replace(record, plan=record.plan.with_(minimum_group=1)), panel)
+        return real(started_plan.replace(record, plan=record.plan.with_(minimum_group=1)), panel)
 
-    monkeypatch.setattr(usage, "used_sums", used_sums)
+    monkeypatch.setattr(guard, "used_sums", used_sums)
 
 
 def any_history_will_do(monkeypatch):
     """A slot with a single reading has a profile."""
     real = starting.learned
 
-    def learned(record, history):
-        return records.replace(
-            real(records.replace(record, plan=record.plan.with_(min_readings=1)), history), plan=record.plan
-        )
+    def learned(record, history, store):
+        lax = started_plan.replace(record, plan=record.plan.with_(min_readings=1))
+        return started_plan.replace(real(lax, history, store), plan=record.plan)
 
     monkeypatch.setattr(starting, "learned", learned)
 
@@ -485,31 +481,31 @@ def closed_steps_open_again(monkeypatch):
     real = taking.Taker._merged
 
     def merged(self, panel, steps, held):
-        return real(self, panel, steps, {step: records.replace(x, closed=False) for step, x in held.items()})
+        return real(self, panel, steps, {step: started_plan.replace(x, closed=False) for step, x in held.items()})
 
     monkeypatch.setattr(taking.Taker, "_merged", merged)
 
 
 def shared_by_two_groups(monkeypatch):
     """Every second group has the noise of the one before it."""
-    real = publishing.Publisher._noise
+    real = release.Publisher._noise
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
         names = sorted(drawn)
         return {name: drawn[names[place - place % 2]] for place, name in enumerate(names)}
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def shared_by_plans(monkeypatch):
     """A cycle has one noise in a store, whichever plan reports it."""
-    kept, real = {}, publishing.Publisher._noise
+    kept, real = {}, release.Publisher._noise
 
     def cycle_noise(self, cycle):
         return kept.setdefault((self._store.fact("id"), cycle), real(self, cycle))
 
-    monkeypatch.setattr(publishing.Publisher, "_noise", cycle_noise)
+    monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
 
 def profiles_share_noise(monkeypatch):
@@ -616,7 +612,7 @@ MUTANTS = {
     "Corollary 1 as printed": (corollary_1_as_printed, ONE, "the history is not reported"),
     "variations not clipped": (variations_not_clipped, STRONG, "In closed form"),
     "the same noise in every cycle": (the_same_noise_in_every_cycle, STRONG, "Measured"),
-    "budget not checked": (switched_off(spending, "check_budget"), STRONG, "the budget does not cover"),
+    "budget not checked": (switched_off(guard, "check_budget"), STRONG, "the budget does not cover"),
     "pattern beside strong": (switched_off(guard, "check_overlap"), STRONG, "a pattern plan and a strong one"),
     "profile not clipped by the caller": (not_clipped_by_the_caller, PATTERN, "without noise"),
     "bound forgotten by the caller": (bound_forgotten_by_the_caller, STRONG, "without noise"),

@@ -5,6 +5,7 @@ import support
 from diurnal.errors import PlanError
 from diurnal.planning.accuracy import mechanism_row
 from diurnal.study.baselines import OURS, Ours, task_of
+from support import refuses
 
 
 @pytest.mark.parametrize("rival", OURS, ids=lambda each: each.name)
@@ -64,5 +65,5 @@ def test_a_domain_above_zero_will_do(make):
 
 def test_the_curator_draws_for_real_households_only(task, rng):
     """Copies of households are for formulas."""
-    with pytest.raises(PlanError, match="are there"):
+    with refuses(PlanError, "baseline-copies-curator"):
         Ours().draw(task.at(copies=2), rng)

@@ -36,7 +36,7 @@ class Cycle(Level):
     cycle_changes = "readings"
 
     promised = (
-        "Whoever sees all these reports can tell only as well as epsilon allows, everything else being the same, "
+        "Whoever sees all these reports can tell only as well as {allows}, everything else being the same, "
         "whether a household did one thing or another in any one reported {cycle}."
     )
     unprotected = (

@@ -31,10 +31,7 @@ def profile_layer(terms: Terms, *, weight: int, total: int, known: Known | None)
             total=total,
         )
     if isinstance(body, Ellipsoid):
-        raise PlanError(
-            f"The mechanism {terms.mechanism!r} works on slots, and the body is an Ellipsoid.",
-            hint="Take mechanism='basis', or a Body.",
-        )
+        raise PlanError("mechanism-needs-body", mechanism=terms.mechanism)
     return _slot_layer(terms, terms.mechanism, body.sensitivity(slots), weight, terms.eps_z, body)
 
 
@@ -56,10 +53,7 @@ def variation_layer(terms: Terms, *, weight: int) -> Mechanism:
     if terms.cycle_mechanism == "blocks":
         return Blocks(terms.cycle_basis.size, bound, slots=slots, width=reach, weight=weight, epsilon=terms.eps_w)
     if isinstance(bound, Ellipsoid):
-        raise PlanError(
-            f"The mechanism {terms.cycle_mechanism!r} works slot by slot, and the variation bound is an Ellipsoid.",
-            hint="Take cycle_mechanism='basis' or 'blocks', or a number as variation_bound.",
-        )
+        raise PlanError("mechanism-needs-number", mechanism=terms.cycle_mechanism)
     return _slot_layer(terms, terms.cycle_mechanism, _variation_sensitivity(terms), weight, terms.eps_w, None)
 
 
@@ -94,10 +88,7 @@ def _slot_layer(
     terms: Terms, name: str, sensitivity: Sensitivity, weight: int, epsilon: Fraction, body: Body | None
 ) -> Mechanism:
     if name not in SLOTS:
-        raise PlanError(
-            f"No mechanism can be made of {name!r} here.",
-            hint=f"Let diurnal.choose(plan, shape) decide, or name one of {', '.join(SLOTS)}.",
-        )
+        raise PlanError("mechanism-impossible", name=name, choices=", ".join(SLOTS))
     kind = SLOTS[name]
     more: dict[str, Any] = {"delta": _delta(terms) or Fraction(0)} if kind.needs_delta else {}
     return kind(sensitivity, weight=weight, epsilon=epsilon, body=body, **more)

@@ -27,7 +27,9 @@ class Pattern(Level):
     neighbours = (words.PATTERN_CHANGE,)
     unit = "a shift of a household's periodic component, which is less than anything it did"
     limits = (
-        "The sums of variations are published exactly: differences between cycles carry no noise.",
+        "The sums of variations are published exactly: differences between cycles carry no noise. A sum is about "
+        "the homes of a group, `minimum_group` of them at least: of few homes it is close to raw data, of one it "
+        "is that home's own, and homes that put their readings together leave fewer.",
         f"{words.NARROW.format(what='this level')} The smallest report of each slot gives most of the noise away. "
         "Strong is recommended.",
         "Variations that depend on each other across cycles (weekends, seasons, absence, a new tenant) carry "
@@ -41,7 +43,8 @@ class Pattern(Level):
 
     promised = f"{words.USUAL}."
     unprotected = (
-        "No {cycle} is protected: how each differs from the usual one is published exactly, as a sum.",
+        "No {cycle} is protected: how each differs from the usual one is published exactly, as a sum over a group. "
+        "Of few homes that is close to raw data, and of one it is that home's own.",
         "Where readings cannot be negative, little more than standby load is protected.",
         "Weekends, seasons, an absence or a new tenant show, and no epsilon helps.",
         "One true total that becomes known undoes the noise of its slot for ever, and perhaps most of that of the "

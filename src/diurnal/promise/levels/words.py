@@ -34,7 +34,7 @@ ROSTER = (
 
 # The same for everybody, in short.
 USUAL = (
-    "Whoever sees all these reports, for ever, can tell only as well as epsilon allows one usual {cycle} of a "
+    "Whoever sees all these reports, for ever, can tell only as well as {allows} one usual {cycle} of a "
     "household from the same with its readings shifted, slot by slot and alike in every {cycle}"
 )
 NOT_A_LIFE = "It is the privacy of a household's reported {cycle}, not of a household or a way of life: {larger}"

@@ -51,18 +51,13 @@ class Basis:
 
     def __post_init__(self) -> None:
         if self.kind not in _ROWS:
-            raise PlanError(f"Unknown basis {self.kind!r}.", hint=f"Known are {', '.join(_ROWS)}.")
+            raise PlanError("basis-unknown", kind=self.kind, choices=", ".join(_ROWS))
         if self.noise not in ("l2-norm", "laplace", "gaussian"):
-            raise PlanError(
-                f"Unknown noise {self.noise!r} for a basis.", hint="Known are l2-norm, laplace, gaussian."
-            )
+            raise PlanError("basis-noise-unknown", noise=self.noise)
         object.__setattr__(self, "size", whole(self.size, "size", least=1))
         object.__setattr__(self, "days", whole(self.days, "days", least=1))
         if self.noise == "l2-norm" and self.size > 17:
-            raise PlanError(
-                f"Expected at most 17 coefficients with l2-norm noise, got size={self.size}.",
-                hint="Take fewer coefficients, or noise='laplace' or 'gaussian'.",
-            )
+            raise PlanError("basis-too-many-coefficients", size=self.size)
 
     def fits(self, slots: int) -> bool:
         """Whether a cycle of so many slots has room for its vectors."""
@@ -71,10 +66,7 @@ class Basis:
     def rows(self, slots: int) -> Floats:
         """The orthonormal vectors, a row each."""
         if not self.fits(slots):
-            raise PlanError(
-                f"Expected size={self.size} <= {slots}/{self.days}, the slots that the vectors repeat in.",
-                hint="Take fewer coefficients, and days that divide the slots of a cycle.",
-            )
+            raise PlanError("basis-size", size=self.size, slots=slots, days=self.days)
         rows = _ROWS[self.kind](self.size, slots // self.days)
         repeated: Floats = np.tile(rows, self.days) / math.sqrt(self.days)
         return repeated
@@ -255,7 +247,7 @@ class BasisMechanism(Mechanism):
         size = self.basis.size
         if self.basis.noise == "gaussian":
             if delta is None:
-                raise PlanError("Gaussian noise needs a delta.", hint="For example delta='1e-6'.")
+                raise PlanError("noise-needs-delta")
             rho = zcdp_for(epsilon, delta)
             self.loss = Loss.concentrated(rho)
             self.rate = 1 / sqrt_up_fraction(self.sensitivity_square / (2 * rho))
@@ -287,10 +279,7 @@ def _bits(magnitude: int, slots: int, stretch: float) -> int:
     """q: as many bits as leave the squared length of a household's coefficients within 64."""
     room = 30 - math.ceil(math.log2(max(1, magnitude) * math.sqrt(slots) * stretch))
     if room < SMALLEST_Q:
-        raise LimitError(
-            f"Coefficients of readings up to {magnitude} over {slots} slots could leave 64 bits.",
-            hint="Use a coarser unit or a narrower domain.",
-        )
+        raise LimitError("coefficients-overflow", magnitude=magnitude, slots=slots)
     return min(room, LARGEST_Q)
 
 

@@ -15,7 +15,7 @@ behind a transcript y is v = y - c(y), exactly one vector, so P(y) = mass(y - c(
 mass(y - c'(y)). At this y the two vectors differ by one household's contribution to one cycle: both of these lie
 in the ball, |c(y) - c'(y)| <= 2R p*, and the ratio is at most exp(rate 2R p*) = exp(epsilon). Nothing is asked of
 the noise's components, which are not independent, and nothing of the households. Asked is only that a component,
-once out, stays the one that later blocks were cut by: see `curator.publishing`.
+once out, stays the one that later blocks were cut by: see `curator.release`.
 """
 
 from __future__ import annotations
@@ -80,10 +80,7 @@ class Blocks(Mechanism):
             # A ball wider than one cycle can move anything would cut, and save no noise.
             self._ball = ball if 4 * ball < square else None
         if self._ball is not None and number * (self._length * width) ** 2 >= LIMIT:
-            raise LimitError(
-                f"The squares of sums over {self._length} slots of variations up to {width} could leave 64 bits.",
-                hint="Use a coarser unit or a narrower domain.",
-            )
+            raise LimitError("blocks-overflow", slots=self._length, width=width)
         self.sensitivity_square = weight**2 * (square if self._ball is None else 4 * self._ball)
         self.loss = Loss.pure(epsilon)
         self.rate = epsilon / sqrt_up_fraction(Fraction(self.sensitivity_square))
@@ -150,15 +147,9 @@ def check_blocks(number: int, bound: Ellipsoid | int | None, slots: int) -> None
     """
     if slots % number:
         fit = [str(m) for m in range(1, min(slots, 17) + 1) if slots % m == 0]
-        raise PlanError(
-            f"A cycle of {slots} slots cannot be cut into {number} blocks of equal length.",
-            hint=f"Give their number as cycle_basis=Basis(size=...): {', '.join(fit)}.",
-        )
+        raise PlanError("blocks-uneven", slots=slots, blocks=number, choices=", ".join(fit))
     if isinstance(bound, Ellipsoid) and (bound.reference is not None or bound.weighting != "flat"):
-        raise PlanError(
-            "Blocks are put into a ball around zero.",
-            hint="Give variation_bound=Ellipsoid(radius=...) without reference and weighting.",
-        )
+        raise PlanError("blocks-need-ball")
 
 
 def _roots(squares: Integers) -> Integers:

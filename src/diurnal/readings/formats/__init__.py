@@ -28,13 +28,13 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
     """
     if isinstance(format, Format):
         if options:
-            raise ReadingsError("Options belong to the format that is given.", hint="Write format=Long(unit='Wh').")
+            raise ReadingsError("format-options")
         return format.settle(parts[0]), "as you say"
     if format != "auto":
         return named(format, options).settle(parts[0]), "as you say"
     check_options(options)
     if isinstance(parts[0], ParquetFile) and parts[0].has_metadata(b"diurnal"):
-        raise parts[0].error("It is a kept panel already.", hint="Open it with dn.open_panel(path).")
+        raise parts[0].fault("panel-already-kept")
     refused: ReadingsError | None = None
     for kind in FORMATS.values():
         if not set(options) <= set(kind.__dataclass_fields__):
@@ -52,11 +52,7 @@ def format_of(format: str | Format, parts: Sequence[Part], options: dict[str, An
             return settled, reason
     if refused is not None:
         raise refused
-    raise parts[0].error(
-        f"It is of no format known here ({', '.join(FORMATS)}).",
-        hint="Say format='long' with household=, time=, value= and unit=, or give a format of your own. "
-        "A frame's index needs a name: frame.reset_index().",
-    )
+    raise parts[0].fault("format-unrecognised", formats=", ".join(FORMATS))
 
 
 def named(name: str, options: dict[str, Any]) -> Format:
@@ -67,12 +63,14 @@ def named(name: str, options: dict[str, Any]) -> Format:
     """
     kind = FORMATS.get(name)
     if kind is None:
-        raise ReadingsError(f"Expected format={name!r} to be one of {', '.join(FORMATS)}.", hint="format='auto'")
+        raise ReadingsError("format-unknown", name=name, choices=", ".join(FORMATS))
     unknown = set(options) - set(kind.__dataclass_fields__)
     if unknown:
         raise ReadingsError(
-            f"The format {name} has no option {sorted(unknown)[0]!r}.",
-            hint=f"It has {', '.join(kind.__dataclass_fields__)}.",
+            "format-unknown-option",
+            format=name,
+            option=sorted(unknown)[0],
+            choices=", ".join(kind.__dataclass_fields__),
         )
     return kind(**options)
 
@@ -85,10 +83,7 @@ def check_options(options: dict[str, Any]) -> None:
     """
     if not any(set(options) <= set(kind.__dataclass_fields__) for kind in FORMATS.values()):
         every = {name for kind in FORMATS.values() for name in kind.__dataclass_fields__}
-        raise ReadingsError(
-            f"No format has the option(s) {', '.join(sorted(options))}.",
-            hint=f"There are {', '.join(sorted(every))}, not all of them in every format.",
-        )
+        raise ReadingsError("option-unknown", options=", ".join(sorted(options)), choices=", ".join(sorted(every)))
 
 
 def rows_of(format_: Format, part: Part) -> Iterator[Rows | Aside]:
@@ -106,15 +101,10 @@ def rows_of(format_: Format, part: Part) -> Iterator[Rows | Aside]:
                 return
             yield given
     # Not from what failed: its message may show what it could not read.
-    raise part.error(
-        f"The reader of the format {format_.name} failed ({failure}).",
-        hint="See where: list(format.read(part)) with dn.read(...).parts.",
-    )
+    raise part.fault("format-reader-failed", format=format_.name, reason=failure)
 
 
 def _check_all(format_: Format, parts: Sequence[Part]) -> None:
     for part in parts[1:]:
         if format_.recognises(part) is None:
-            raise part.error(
-                f"It is no {format_.name} file like {parts[0].name}.", hint="Move it elsewhere, or name the files."
-            )
+            raise part.fault("format-mixed", format=format_.name, first=parts[0].name)

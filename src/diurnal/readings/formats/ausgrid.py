@@ -71,14 +71,10 @@ class Ausgrid(Format):
 
     def _rows(self, part: Part, table: pa.Table, lines: Integers, category: str) -> Rows | Aside:
         if category not in CHANNELS["net"]:
-            raise part.error(
-                "column Consumption Category: Expected GC, CL or GG, got something else.",
-                line=int(lines[0]),
-                hint="GC is general consumption, CL controlled load, GG generation.",
-            )
+            raise part.fault("ausgrid-category", line=int(lines[0]))
         sign = CHANNELS[self.channel].get(category)
         if sign is None:
-            return Aside(reason="another channel", rows=len(lines) * 48, line=int(lines[0]))
+            return Aside(reason="another_channel", rows=len(lines) * 48, line=int(lines[0]))
         customers = [name.strip() for name in table["Customer"].to_pylist()]
         meters = [name and f"{name}/{category}" for name in customers]
         # Half hour by half hour, as the columns are stored: the order of rows does not matter.
@@ -95,10 +91,7 @@ class Ausgrid(Format):
     def write(self, panel: Panel, path: Path) -> None:
         check_signs(panel, self.channel)
         if panel.grid.minutes != 30 or panel.first_step % 48 or panel.n_steps % 48:
-            raise ReadingsError(
-                "Expected whole days of half hours for an Ausgrid file.",
-                hint="Write it as 'long' or 'wide'.",
-            )
+            raise ReadingsError("ausgrid-write-grid")
         with csv_writer(path) as writer:
             writer.writerow(["Half-hourly kWh, written by diurnal", *[""] * 52])
             writer.writerow([*COLUMNS, *HALF_HOURS])
@@ -128,21 +121,14 @@ def _header(part: Part) -> tuple[TextFile, int, int]:
         for number, line in itertools.islice(part.lines(), 20):
             if _is_header(part, line):
                 return part, number, len(part.fields(line))
-    raise part.error(
-        "Expected a header Customer, Generator Capacity, ..., 0:30, ..., 0:00.",
-        hint="Leave the publisher's header as it is.",
-    )
+    raise part.fault("ausgrid-header")
 
 
 def _midnights(part: Part, dates: list[str], lines: Integers) -> Integers:
     parsed = {text: _date(text) for text in set(dates)}
     for text, line in zip(dates, lines, strict=True):
         if parsed[text] is None:
-            raise part.error(
-                "column date: Expected a date that exists, got text.",
-                line=int(line),
-                hint="Such as 1/07/2012 or 1-Jul-12.",
-            )
+            raise part.fault("ausgrid-date", line=int(line))
     return np.array([parsed[text] for text in dates], dtype=np.int64)
 
 

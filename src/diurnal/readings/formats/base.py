@@ -110,13 +110,13 @@ class Format(ABC):
 
     def __post_init__(self) -> None:
         if self.unit not in MICRO:
-            raise ReadingsError(f"Expected unit={self.unit!r} to be one of {', '.join(MICRO)}.", hint="unit='kWh'")
+            raise ReadingsError("source-unit-unknown", unit=self.unit, choices=", ".join(MICRO))
         if self.label not in (None, "start", "end"):
-            raise ReadingsError(f"Expected label={self.label!r} to be start or end.", hint="label='start'")
+            raise ReadingsError("label-unknown", label=self.label)
         if self.zone is not None and not is_zone(self.zone):
-            raise ReadingsError(f"There is no time zone {self.zone!r}.", hint="zone='Australia/Sydney'")
+            raise ReadingsError("zone-unknown", zone=self.zone)
         if self.minutes is not None and not (isinstance(self.minutes, int) and 1 <= self.minutes <= 1440):
-            raise ReadingsError(f"Expected minutes={self.minutes!r} between 1 and 1440.", hint="minutes=30")
+            raise ReadingsError("minutes-range", minutes=self.minutes)
 
     @property
     def is_power(self) -> bool:
@@ -145,7 +145,7 @@ class Format(ABC):
 
     def write(self, panel: Panel, path: Path) -> None:
         """Write a panel in this format; a gap is a blank cell."""
-        raise ReadingsError(f"The format {self.name} has no writer.", hint="Write it as 'long' or 'wide'.")
+        raise ReadingsError("format-no-writer", format=self.name)
 
 
 def check_channel(channel: str) -> None:
@@ -155,9 +155,7 @@ def check_channel(channel: str) -> None:
         ReadingsError: There is no such channel.
     """
     if channel not in get_args(Channel):
-        raise ReadingsError(
-            f"Expected channel={channel!r} to be one of {', '.join(get_args(Channel))}.", hint="channel='net'"
-        )
+        raise ReadingsError("channel-unknown", channel=channel, choices=", ".join(get_args(Channel)))
 
 
 def as_array(column: Column, n: int) -> pa.Array:

@@ -94,11 +94,7 @@ class Feed:
         try:
             self.parser.Parse(block, final)
         except expat.ExpatError as cause:
-            raise self.part.error(
-                f"Expected whole XML, got it broken or cut short ({expat.ErrorString(cause.code)}).",
-                line=cause.lineno,
-                hint="Download the file again; nothing of it was taken.",
-            ) from None
+            raise self.part.fault("xml-broken", line=cause.lineno, reason=expat.ErrorString(cause.code)) from None
         done, self.done = self.done, []
         return done
 
@@ -138,7 +134,7 @@ class Feed:
         if name != _short(full):
             # The end of a skipped block was that of one within it.
             line = self.parser.CurrentLineNumber
-            raise self.part.error("Expected no IntervalBlock within another.", line=line, hint=READING)
+            raise self.part.fault("espi-nested-block", line=line)
         text, self.text = "".join(self.text or ()).strip(), None
         if self.entry is None:
             return
@@ -159,11 +155,7 @@ class Feed:
             self.text.append(text)
 
     def _doctype(self, *_: object) -> None:
-        raise self.part.error(
-            "Expected no DOCTYPE: it could define entities without end.",
-            line=self.parser.CurrentLineNumber,
-            hint="Remove the declaration; a Green Button file has none.",
-        )
+        raise self.part.fault("xml-doctype", line=self.parser.CurrentLineNumber)
 
 
 @lru_cache(maxsize=256)

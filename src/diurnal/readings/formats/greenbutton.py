@@ -26,7 +26,7 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
 from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.batch import BATCH, Batch
-from diurnal.readings.formats.espi import ATOM, ESPI, READING, Entry, Feed, IntervalReading
+from diurnal.readings.formats.espi import ATOM, ESPI, Entry, Feed, IntervalReading
 from diurnal.readings.formats.text import blocks, check_signs, moments, open_text
 from diurnal.readings.panel import Panel
 from diurnal.readings.part import Part
@@ -67,9 +67,7 @@ class GreenButton(Format):
         super().__post_init__()
         check_channel(self.channel)
         if self.household not in ("usagepoint", "file"):
-            raise ReadingsError(
-                f"Expected household={self.household!r} to be usagepoint or file.", hint="household='file'"
-            )
+            raise ReadingsError("greenbutton-household", household=self.household)
 
     def recognises(self, part: Part) -> str | None:
         head = " ".join(part.head) if isinstance(part, TextFile) else ""
@@ -79,7 +77,7 @@ class GreenButton(Format):
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         if not isinstance(part, TextFile):
-            raise part.error("Expected an XML file.", hint="Give the file as it was downloaded.")
+            raise part.fault("greenbutton-not-xml")
         meters, n = _Meters(self, part), 0
         batches = {sign: Batch(sign=sign, instants=True) for sign in CHANNELS[self.channel].values()}
         for entry in Feed(part).entries():
@@ -90,7 +88,7 @@ class GreenButton(Format):
                 if len(batch.values) >= BATCH:
                     yield from batch.rows()
         if not n:
-            raise part.error("It has no IntervalReading.", hint="Ask for interval data, not for bills.")
+            raise part.fault("greenbutton-no-readings")
         for batch in batches.values():
             yield from batch.rows()
 
@@ -98,7 +96,7 @@ class GreenButton(Format):
         meter = meters.of(entry)
         sign = CHANNELS[self.channel].get(meter.flow)
         if sign is None or meter.aside:
-            reason = meter.aside or "another channel"
+            reason = meter.aside or "another_channel"
             return Aside(reason=reason, rows=len(entry.readings), line=entry.readings[0].line)
         part, shift = meters.part, meter.power - UNITS[self.unit][1]
         starts = [_whole(part, reading.line, "start", reading.start) for reading in entry.readings]
@@ -128,9 +126,9 @@ class GreenButton(Format):
             ReadingsError: A unit that ESPI lacks, a blank name, or negative readings of one direction.
         """
         if panel.grid.unit not in UNITS:
-            raise ReadingsError(f"Expected a unit of {', '.join(UNITS)}, got {panel.grid.unit}.", hint="unit='Wh'")
+            raise ReadingsError("greenbutton-write-unit", choices=", ".join(UNITS), unit=panel.grid.unit)
         if not all(name.isprintable() and name.strip() for name in panel.households):
-            raise ReadingsError("Expected printable names of households.", hint="Rename them, or write 'long'.")
+            raise ReadingsError("greenbutton-write-names")
         check_signs(panel, self.channel)
         with open_text(path) as file:
             file.writelines(text + "\n" for text in self._texts(panel))
@@ -202,27 +200,17 @@ class _Meters:
     def _linked(self, block: Entry, entry: Entry, known: Mapping[str, Entry | None], kind: str, *by: str) -> Entry:
         found = next((there for href in entry.hrefs(*by) if (there := known.get(href))), None)
         if found is None:
-            raise self.part.error(
-                f"The {kind} of this {block.kind or 'entry'} is not in the feed, or there are several.",
-                line=block.line,
-                hint="Give the whole feed: UsagePoint, MeterReading, ReadingType and IntervalBlock, with links.",
-            )
+            raise self.part.fault("greenbutton-link", line=block.line, wanted=kind, entry=block.kind or "entry")
         return found
 
     def _meter(self, kind: Entry, point: str) -> _Meter:
         says, uom = kind.fields, kind.fields.get("uom", "")
         power = _whole(self.part, kind.line, "powerOfTenMultiplier", says.get("powerOfTenMultiplier") or "0")
         if abs(power) > 12 or not uom:
-            raise self.part.error(
-                "ReadingType: Expected a uom and a powerOfTenMultiplier from -12 to 12.", line=kind.line, hint=_TYPE
-            )
+            raise self.part.fault("greenbutton-reading-type", line=kind.line)
         if uom != self.uom and uom in ("38", "72") and not self.has_unit:
             has, wants = ("W", "energy") if uom == "38" else ("Wh", "power")
-            raise self.part.error(
-                f"ReadingType, field uom: Expected {wants}, got {uom} ({has}).",
-                line=kind.line,
-                hint=f"Say unit={has!r}.",
-            )
+            raise self.part.fault("greenbutton-uom", line=kind.line, wants=wants, uom=uom, has=has)
         other = uom != self.uom or says.get("commodity", "") not in ELECTRICITY
         counts = says.get("accumulationBehaviour", "") in COUNTING_UP
         return _Meter(
@@ -230,7 +218,7 @@ class _Meters:
             flow=FLOWS.get(says.get("flowDirection", ""), "other"),
             power=power,
             seconds=says.get("intervalLength", ""),
-            aside="another channel" if other else "a meter that counts up" if counts else "",
+            aside="another_channel" if other else "counting_meter" if counts else "",
         )
 
     def _check_names(self, points: list[Entry]) -> None:
@@ -238,11 +226,7 @@ class _Meters:
         for point in points:
             own, name = point.hrefs("self"), _point_name(point)
             if not name or known.setdefault(name, own) != own:
-                raise self.part.error(
-                    "UsagePoint: Expected a name of its own, got none, or one that another has.",
-                    line=point.line,
-                    hint="Its link rel='self' ends in UsagePoint/ and its name.",
-                )
+                raise self.part.fault("greenbutton-usage-point", line=point.line)
 
 
 def _by_address(entries: Iterable[tuple[Entry, list[str]]]) -> dict[str, Entry | None]:
@@ -262,21 +246,21 @@ def _point_name(point: Entry) -> str:
 
 def _whole(part: TextFile, line: int, name: str, text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,12}", text):
-        raise part.error(f"field {name}: Expected a whole number.", line=line, hint=READING)
+        raise part.fault("greenbutton-not-whole", line=line, field=name)
     return int(text)
 
 
 def _minutes(part: TextFile, line: int, seconds: str) -> int:
     minutes, rest = divmod(_whole(part, line, "duration", seconds), 60)
     if rest or not 1 <= minutes < 1 << 31:
-        raise part.error("field duration: Expected whole minutes.", line=line, hint=READING)
+        raise part.fault("greenbutton-duration", line=line)
     return minutes
 
 
 def _value(part: TextFile, reading: IntervalReading, power: int) -> str:
     # An exponent keeps the digits as they are; the nearest float is found once, by the stage.
     if not re.fullmatch(r"[+-]?[0-9]{1,30}", reading.value):
-        raise part.error("field value: Expected a whole number.", line=reading.line, hint=READING)
+        raise part.fault("greenbutton-not-whole", line=reading.line, field="value")
     return f"{reading.value}e{power}"
 
 

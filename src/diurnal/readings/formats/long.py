@@ -70,18 +70,15 @@ class Long(Format):
         missing = [role for role in ("time", "value") if not found[role]]
         if missing or not (found["household"] or found["meter"]):
             role = missing[0] if missing else "household"
-            raise part.error(
-                f"Which column is the {role}? It has {len(part.column_names)} column(s).",
-                hint=f"Name it: {role}='...'. Columns are known as {', '.join(NAMES[role][:4])}.",
+            raise part.fault(
+                "column-unclear", role=role, columns=len(part.column_names), choices=", ".join(NAMES[role][:4])
             )
         absent = [name for name in (*found.values(), *self.groups) if name and name not in part.column_names]
         if absent:
-            raise part.error(f"It has no column {absent[0]!r}.", hint="Name a column of the first line.")
+            raise part.fault("column-missing", column=absent[0])
         unit = self.unit or unit_in(str(found["value"]))
         if not unit:
-            raise part.error(
-                f"In which unit is the column {found['value']!r}?", hint="Say unit='kWh', 'Wh', 'kW' or 'W'."
-            )
+            raise part.fault("column-unit-unclear", column=found["value"])
         label = self.label or ("end" if "end" in words_of(str(found["time"])) else None)
         return replace(
             self,

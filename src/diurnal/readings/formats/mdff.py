@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from diurnal.errors import ReadingsError
 from diurnal.readings.formats.base import Aside, Rows
 from diurnal.readings.formats.batch import Batch
 from diurnal.readings.textfile import TextFile
@@ -108,32 +107,33 @@ class Records:
         elif kind == "900":
             self.is_open, self.stream = False, None
         elif kind != "500":
-            raise self._wrong(line, "field RecordIndicator: Expected 100, 200, 300, 400, 500 or 900.", _WHOLE)
+            raise self.part.fault("nem12-record-kind", line=line)
 
     def end(self, line: int) -> None:
         """Take the end of the file."""
         self._finish()
         if not self.seen:
-            raise self._wrong(line, "Expected a record 100,NEM12 first.", _WHOLE)
+            raise self.part.fault("nem12-no-header", line=line)
         if self.is_open:
-            raise self._wrong(line, "Expected a 900 record at the end: the file was cut short.", _WHOLE)
+            raise self.part.fault("nem12-no-end", line=line)
 
     def _header(self, line: int, fields: list[str]) -> None:
         if self.is_open:
-            raise self._wrong(line, "Expected a 900 record before another 100.", _WHOLE)
+            raise self.part.fault("nem12-header-within", line=line)
         if not is_header(fields):
-            place = "after the 900 record but another 100,NEM12" if self.seen else "before a record 100,NEM12"
-            raise self._wrong(line, f"Expected nothing {place}.", _WHOLE)
+            raise self.part.fault(
+                "nem12-record-after-end" if self.seen else "nem12-record-before-header", line=line
+            )
         self.seen = self.is_open = True
 
     def _stream(self, line: int, fields: list[str]) -> Stream:
         nmi, suffix, unit, length = (_field(fields, i) for i in (1, 4, 7, 8))
         for name, text in (("NMI", nmi), ("NMISuffix", suffix), ("UOM", unit)):
             if not text:
-                raise self._wrong(line, f"field {name}: Expected a name, got a blank.", _STREAM)
+                raise self.part.fault("nem12-blank-name", line=line, field=name)
         minutes = _whole(length)
         if not minutes or 1440 % minutes:
-            raise self._wrong(line, "field IntervalLength: Expected minutes that divide a day.", "5, 15 or 30.")
+            raise self.part.fault("nem12-interval-length", line=line)
         power = POWERS.get(unit.lower())
         sign = None if power is None else self.signs.get(suffix[0].upper())
         shift = (power or 0) - POWERS[self.unit.lower()]
@@ -141,31 +141,28 @@ class Records:
 
     def _day(self, line: int, fields: list[str]) -> Day:
         if self.stream is None:
-            raise self._wrong(line, "Expected a 200 record before a 300.", _STREAM)
+            raise self.part.fault("nem12-day-without-stream", line=line)
         n = self.stream.count
         flag = _field(fields, 2 + n)
         if not _FLAG.fullmatch(flag):
-            found = next((i for i, text in enumerate(fields[2:]) if _FLAG.fullmatch(text)), "no flag at all")
-            raise self._wrong(
-                line, f"field IntervalValue: Expected {n} values before the flag, got {found}.", _COUNT
-            )
+            found = next((i for i, text in enumerate(fields[2:]) if _FLAG.fullmatch(text)), None)
+            code = "nem12-no-flag" if found is None else "nem12-values"
+            raise self.part.fault(code, line=line, values=n, given=found)
         midnight = _midnight(_field(fields, 1))
         if midnight is None:
-            raise self._wrong(line, "field IntervalDate: Expected a date that exists.", "YYYYMMDD, as 20120701.")
+            raise self.part.fault("nem12-date", line=line)
         return Day(line=line, midnight=midnight, values=fields[2 : 2 + n], flags=[flag[0].upper()] * n)
 
     def _event(self, line: int, fields: list[str]) -> None:
         day = self.day
         if day is None:
-            raise self._wrong(line, "Expected a 300 record before a 400.", _EVENTS)
+            raise self.part.fault("nem12-event-without-day", line=line)
         first, last, n = _whole(_field(fields, 1)), _whole(_field(fields, 2)), len(day.flags)
         if not 1 <= first <= last <= n:
-            raise self._wrong(
-                line, f"field StartInterval or EndInterval: Expected a range within 1 to {n}.", _EVENTS
-            )
+            raise self.part.fault("nem12-event-range", line=line, intervals=n)
         flag = _field(fields, 3)
         if not _FLAG.fullmatch(flag) or flag[0] in "Vv":
-            raise self._wrong(line, "field QualityMethod: Expected a flag A, E, F, N or S.", "Such as A or S14.")
+            raise self.part.fault("nem12-flag", line=line)
         day.flags[first - 1 : last] = [flag[0].upper()] * (last - first + 1)
 
     def _finish(self) -> None:
@@ -175,9 +172,9 @@ class Records:
             return
         if "V" in day.flags:
             number = day.flags.index("V") + 1
-            raise self._wrong(day.line, f"field QualityMethod: V, and no 400 covers interval {number}.", _EVENTS)
+            raise self.part.fault("nem12-flag-uncovered", line=day.line, interval=number)
         if self.stream.sign is None:
-            self._aside("another channel", len(day.flags), day.line)
+            self._aside("another_channel", len(day.flags), day.line)
             return
         self._take(self.stream, self.stream.sign, day)
 
@@ -195,15 +192,12 @@ class Records:
         """Which intervals are of a flag that is taken, or gaps; the others are counted."""
         others = set(day.flags) - set(self.qualities) - {"N"}
         for flag in sorted(others):
-            self._aside(f"quality flag {flag}", day.flags.count(flag), day.line)
+            self._aside(f"quality_flag_{flag}", day.flags.count(flag), day.line)
         return [i for i, flag in enumerate(day.flags) if flag not in others]
 
     def _aside(self, reason: str, rows: int, line: int) -> None:
         before, first = self.asides.get(reason, (0, line))
         self.asides[reason] = (before + rows, first)
-
-    def _wrong(self, line: int, message: str, hint: str) -> ReadingsError:
-        return self.part.error(message, line=line, hint=hint)
 
 
 def fields_of(line: str) -> list[str]:
@@ -241,9 +235,3 @@ def _midnight(text: str) -> int | None:
     except ValueError:
         return None
     return (day - date(1970, 1, 1)).days * 86400
-
-
-_WHOLE = "Give the whole file as delivered, from 100,NEM12 to 900; such files may follow one another."
-_STREAM = "A 200 record says whose data follow: NMI, NMISuffix, UOM, IntervalLength."
-_COUNT = "A day has 1440 / IntervalLength values, then its flag; a gap is a blank value."
-_EVENTS = "400 records follow the 300 they speak about; after a flag V they cover the day, counted from 1."

@@ -58,12 +58,10 @@ class Nem12(Format):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.is_power:
-            raise ReadingsError(f"Expected unit={self.unit!r} of energy: NEM12 has no other.", hint="unit='kWh'")
+            raise ReadingsError("nem12-unit", unit=self.unit)
         check_channel(self.channel)
         if not self.qualities or set(self.qualities) - set("AEFS"):
-            raise ReadingsError(
-                f"Expected qualities={self.qualities!r} to be some of A, E, F and S.", hint="qualities='A'"
-            )
+            raise ReadingsError("nem12-qualities", qualities=self.qualities)
 
     def recognises(self, part: Part) -> str | None:
         if isinstance(part, TextFile) and part.head and is_header(fields_of(part.head[0])):
@@ -72,7 +70,7 @@ class Nem12(Format):
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         if not isinstance(part, TextFile):
-            raise part.error("Expected a text file of NEM12 records.", hint="Give the file as it was delivered.")
+            raise part.fault("nem12-not-text")
         signs, number = CHANNELS[self.channel], 1
         records = Records(part=part, signs=signs, unit=self.unit, qualities=self.qualities)
         for number, line in part.lines():
@@ -153,10 +151,7 @@ def _market_days(panel: Panel) -> _Market:
     rows = np.flatnonzero(exists)
     places, off = np.divmod(seconds[rows] + MARKET, length)
     if off.any():
-        raise ReadingsError(
-            f"Expected steps that begin with an interval of {panel.grid.minutes} minutes of market time.",
-            hint="Write it as 'long' or 'wide'.",
-        )
+        raise ReadingsError("nem12-write-steps", minutes=panel.grid.minutes)
     days = range(int(places.min()) // count, int(places.max()) // count + 1) if len(rows) else range(0)
     dates = [str(np.datetime64(day, "D")).replace("-", "") for day in (*days, days.stop)]
     cells = places - days.start * count
@@ -165,14 +160,7 @@ def _market_days(panel: Panel) -> _Market:
 
 def _check_writable(panel: Panel) -> None:
     if panel.grid.minutes not in (5, 15, 30) or panel.grid.unit not in ("Wh", "kWh", "MWh"):
-        raise ReadingsError(
-            f"Expected Wh, kWh or MWh in 5, 15 or 30 minutes for a NEM12 file, got {panel.grid.unit} in "
-            f"{panel.grid.minutes}.",
-            hint="Write it as 'long' or 'wide'.",
-        )
+        raise ReadingsError("nem12-write-grid", unit=panel.grid.unit, minutes=panel.grid.minutes)
     for number, name in enumerate(panel.households):
         if not name.isprintable() or name != name.strip() or not name or set(name) & set(',"'):
-            raise ReadingsError(
-                f"Expected household number {number} to have a name without commas, quotes and line breaks.",
-                hint="Rename it, or write it as 'long'.",
-            )
+            raise ReadingsError("nem12-write-name", number=number)

@@ -87,23 +87,18 @@ def check_signs(panel: Panel, channel: str) -> None:
         ReadingsError: There are some.
     """
     if channel != "net" and any((block.readings < 0).any() for block in panel.blocks()):
-        raise ReadingsError(
-            f"Expected no negative reading for channel={channel!r}, got some.",
-            hint="Write it with channel='net', in two streams.",
-        )
+        raise ReadingsError("write-negative", channel=channel)
 
 
 def _factor(unit: str, to: str, hours: Fraction | None) -> Fraction:
     """How many of one unit another one is."""
     if unit not in MICRO or to not in MICRO:
-        raise ReadingsError(
-            f"Expected a unit of {', '.join(MICRO)}, got {unit}.", hint="Make a panel of Wh or kWh of it."
-        )
+        raise ReadingsError("write-unit", choices=", ".join(MICRO), unit=unit)
     factor = Fraction(MICRO[unit], MICRO[to])
     if unit.endswith("h") == to.endswith("h"):
         return factor
     if hours is None:
-        raise ReadingsError(f"{unit} cannot be written as {to}.", hint="Write it as 'long', in its own unit.")
+        raise ReadingsError("write-unit-impossible", unit=unit, to=to)
     return factor / hours if unit.endswith("h") else factor * hours
 
 

@@ -47,7 +47,7 @@ class UMass(Format):
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         if not isinstance(part, TextFile):
-            raise part.error("Expected a text file for an apartment.", hint="Give the folder of the apartments.")
+            raise part.fault("umass-not-text")
         # An apartment is read whole: how long a row lasts depends on its neighbours.
         tables = list(part.rows(["time", "value"], ["time", "value"], header=0))
         if not tables:
@@ -56,11 +56,7 @@ class UMass(Format):
         lines = np.concatenate([table.lines() for table in tables])
         seconds, instants, wrong = seconds_of(as_array(columns["time"], 0), self.time_format)
         if wrong is not None:
-            raise part.error(
-                "column time: Expected a date and time that exist, got text.",
-                line=int(lines[wrong]),
-                hint="Such as 2015-01-01 00:15:00.",
-            )
+            raise part.fault("umass-time", line=int(lines[wrong]))
         yield Rows(
             meter=_apartment(part.path),
             time=seconds,
@@ -74,9 +70,7 @@ class UMass(Format):
         path.mkdir(exist_ok=True)
         each = min(panel.grid.minutes, 15)
         if panel.grid.minutes % each:
-            raise ReadingsError(
-                f"Intervals of {panel.grid.minutes} minutes are no 15-minute rows.", hint="Use 'long'."
-            )
+            raise ReadingsError("umass-write-grid", minutes=panel.grid.minutes)
         year = panel.grid.anchor[:4]
         for block in blocks(panel):
             starts = [panel.grid.wall(step) for step in block.steps]
@@ -87,7 +81,7 @@ class UMass(Format):
             ]
             for column, household in enumerate(block.households):
                 if not re.fullmatch(r"[^\W_][\w .-]*", household):
-                    raise ReadingsError("A household's name is no file name.", hint="Write it as 'long'.")
+                    raise ReadingsError("umass-write-name")
                 texts = decimals(
                     block.readings[:, column],
                     block.present[:, column],

@@ -43,27 +43,19 @@ class Wide(Format):
         if time is None:
             time = _time_column(part) or (names[0] if names else None)
         if time not in names:
-            what = "no columns" if time is None else f"no column {time!r}"
-            raise part.error(f"It has {what}.", hint="Name a column of the first line: time='...'.")
+            raise part.fault("wide-no-columns" if time is None else "wide-no-time", column=time)
         return replace(self, time=time, label=self.label or ("end" if "end" in words_of(str(time)) else None))
 
     def read(self, part: Part) -> Iterator[Rows | Aside]:
         assert self.time is not None, "a settled format knows its columns"
         meters = [name for name in part.own_columns if name != self.time]
         if not meters or "" in meters:
-            raise part.error(
-                "Expected a column with a name for each meter.",
-                line=1,
-                hint="Each column beside the time is a meter; the first line may end with a comma too many.",
-            )
+            raise part.fault("wide-no-meters", line=1)
         for table in part.tables([self.time, *meters]):
             columns, lines = table.columns, table.lines()
             odd = next((name for name in meters if not may_be_value(columns[name].type)), None)
             if odd is not None:
-                raise part.error(
-                    f"column {odd}: Expected numbers, got {columns[odd].type}.",
-                    hint="Each column beside the time is a meter: leave others out.",
-                )
+                raise part.fault("wide-not-numbers", column=odd, given=columns[odd].type)
             each = np.repeat(np.arange(len(meters), dtype=np.int32), len(lines))
             row = np.tile(np.arange(len(lines)), len(meters))
             yield Rows(

@@ -24,8 +24,7 @@ from diurnal.study.audit.attacks import Attack, Population
 from diurnal.study.audit.attacks import attacks as attacked
 from diurnal.study.audit.audit import Audit
 from diurnal.study.audit.audit import audit as audited
-from diurnal.study.audit.facts import Fact
-from diurnal.study.audit.running import running
+from diurnal.study.audit.transcripts import Fact, running
 
 
 def audit(
@@ -68,9 +67,9 @@ def _subject(what: str, key: str | None, profiles: Path | None) -> tuple[Plan, l
         said = f"Audited: stream {found.plan.hash[:12]} of the store {name}, and the store itself"
         return found.plan, running(curator, found), [f"{said}, at head {curator.head}."]
     if key is not None:
-        raise PlanError("Expected a store with --stream.", hint="A plan's file has no streams: leave --stream out.")
+        raise PlanError("cli-stream-needs-store")
     if is_kept(what):
-        raise PlanError("This is a panel, and no plan or store.", hint="Attack its homes: --data PANEL.")
+        raise PlanError("cli-panel-not-plan")
     return a_plan(Path(what)), [], [f"Audited: the plan of {Path(what).name}."]
 
 
@@ -79,9 +78,11 @@ def _homes(data: str, plan: Plan) -> Panel:
     panel = a_panel([data], like=plan.grid, domain=plan.domain)
     if (panel.grid.minutes, panel.grid.unit) != (plan.grid.minutes, plan.grid.unit):
         raise PlanError(
-            f"The plan has steps of {plan.grid.minutes} minutes in {plan.grid.unit}, the panel of "
-            f"{panel.grid.minutes} in {panel.grid.unit}.",
-            hint="Give --data as it was imported for the plan.",
+            "cli-data-grid",
+            minutes=plan.grid.minutes,
+            unit=plan.grid.unit,
+            data_minutes=panel.grid.minutes,
+            data_unit=panel.grid.unit,
         )
     return panel.with_period(plan.grid.slots)
 
@@ -91,10 +92,7 @@ def _chosen(plan: Plan, homes: Panel | None) -> Plan:
     if "auto" not in plan.mechanisms:
         return plan
     if homes is None:
-        raise PlanError(
-            "The plan's mechanism is still to be chosen (auto), and that depends on how many homes there are.",
-            hint="`diurnal plan ... --out` writes it chosen; or give --data PANEL, and it is chosen for that one.",
-        )
+        raise PlanError("cli-plan-undecided")
     return choose(plan, homes)
 
 
@@ -102,7 +100,7 @@ def _population(plan: Plan, homes: Panel | None, open_data: str | None, *, deep:
     """Whom to attack."""
     if homes is None:
         if open_data is not None:
-            raise PlanError("Expected --data with --open-data.", hint="The made-up town brings its own.")
+            raise PlanError("cli-open-data-needs-data")
         # Groups of a thousand homes take long.
         return Population.town(crowd=1000 if deep else 250)
     elsewhere = None if open_data is None else a_panel([open_data]).with_period(plan.grid.slots)

@@ -11,12 +11,12 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from diurnal.check.verdict import Verdict
-from diurnal.check.verdict import check as checked
 from diurnal.curator.curator import Curator
 from diurnal.curator.report import Report
 from diurnal.curator.stream import Stream
-from diurnal.planning.bounds import informed
+from diurnal.periodicity.verdict import Verdict
+from diurnal.periodicity.verdict import check as checked
+from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
 from diurnal.planning.prediction import Prediction
@@ -128,7 +128,7 @@ def _planned(town: Panel, elsewhere: Panel, level: str) -> tuple[Plan, Predictio
         history=_history(town),
         grid=town.grid,
     )
-    chosen = choose(informed(draft, town, open_data=elsewhere), town, open_data=elsewhere)
+    chosen = choose(with_public_bounds(draft, town, open_data=elsewhere), town, open_data=elsewhere)
     return chosen, predict(chosen, town, open_data=elsewhere)
 
 

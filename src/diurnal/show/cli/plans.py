@@ -27,7 +27,7 @@ NOISE = "Noise"
 
 CLIPPED = {
     "unknown": "dropped: without open data, what bounds clip is not in it, nor in the errors",
-    "table": "dropped: by a table, what bounds clip is in it as on homes of other regions",
+    "table": "dropped: by a table, what bounds clip is in it as on homes of two other regions and a made-up town",
 }
 """What the errors of a table have of what bounds clip."""
 
@@ -109,7 +109,7 @@ def plan(
         if path is not None:
             check_target(path, [panel, *([] if open_data is None else [open_data])])
     if out is not None and out == certificate:
-        raise PlanError("Expected --out and --certificate to differ.", hint="One is JSON, the other Markdown.")
+        raise PlanError("cli-same-output")
     asked = Asked(
         epsilon=epsilon,
         target_error=target_error,
@@ -136,7 +136,7 @@ def plan(
         minimum_group=minimum_group,
     )
     asked.check()
-    homes = left_out(a_panel([panel], spark=a_session(engine, master)), without)
+    homes = left_out(a_panel([panel], session=a_session(engine, master)), without)
     elsewhere = None if open_data is None else a_panel([open_data])
     found = propose(asked, homes, domain=homes.domain, open_data=elsewhere)
     if out is not None:

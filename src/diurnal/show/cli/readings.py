@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from diurnal.check.verdict import Thresholds
-from diurnal.check.verdict import check as checked
 from diurnal.errors import InputError
+from diurnal.periodicity.verdict import Thresholds
+from diurnal.periodicity.verdict import check as checked
 from diurnal.place import check_place
-from diurnal.readings.engines.spark.frame import SparkFrame
-from diurnal.readings.engines.spark.session import running
+from diurnal.readings import engines
 from diurnal.readings.formats import FORMATS
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.kept import save_panel
@@ -31,19 +30,15 @@ SOURCE = "About the source"
 PANEL = "About the panel"
 
 
-def frame_of(session: Any, source: list[str], database: str | None) -> Any:
-    """Parquet as a Spark frame.
+def frame_of(engine: str, session: Any, source: list[str], database: str | None) -> Any:
+    """Parquet as a frame of an engine's.
 
     Raises:
         InputError: Something else is to be read.
     """
     if database is not None or any(not _is_parquet(each) for each in source):
-        raise InputError(
-            "On Spark `import` reads Parquet.",
-            hint="Leave --engine out; or read any table in Python: dn.panel(dn.read(frame), out=...).",
-        )
-    with running("finding the files"):
-        return session.read.parquet(*source)
+        raise InputError("cli-engine-parquet", engine=engine)
+    return engines.named(engine).frame(session, source)
 
 
 def _is_parquet(source: str) -> bool:
@@ -138,7 +133,7 @@ def import_(
     session = a_session(engine, master)
     rows = source[0] if database is not None or len(source) == 1 else source
     homes = read(
-        rows if session is None else frame_of(session, source, database),
+        rows if session is None else frame_of(engine, session, source, database),
         format=format_,
         database=database,
         **{name: given for name, given in said.items() if given is not None},
@@ -171,8 +166,8 @@ def _kept(homes: Readings, without: Sequence[str] | None, out: str, **said: Any)
     """The panel of readings in its file, which households that are left out are never in."""
     if not without:
         return make_panel(homes, out=out, **said)
-    if isinstance(homes.parts[0], SparkFrame):
-        raise InputError("In the lake --without is for plan and start.", hint="Import them all, or locally.")
+    if homes.engine is not None:
+        raise InputError("cli-lake-without")
     check_place(Path(out))
     # The folder, and so what is in it for a while, is its owner's alone.
     with tempfile.TemporaryDirectory(dir=Path(out).absolute().parent, prefix=f".{Path(out).name}.") as folder:
@@ -201,7 +196,7 @@ def check(
     """
     if draw is not None:
         check_target(draw, source)
-    homes = a_panel(source, period=period, zone=zone, spark=a_session(engine, master))
+    homes = a_panel(source, period=period, zone=zone, session=a_session(engine, master))
     verdict = checked(
         left_out(homes, without),
         periods=also or (),

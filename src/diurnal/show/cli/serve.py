@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diurnal.errors import InputError, PlanError, installs
+from diurnal.errors import InputError, PlanError
 from diurnal.promise.budget import Budget
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, table
@@ -81,7 +81,7 @@ def serve(
         from diurnal.show.web.server import Door, run
         from diurnal.show.web.settings import Limits, Settings
     except ModuleNotFoundError as cause:
-        raise InputError(f"The service needs {cause.name}.", hint=installs("web")) from None
+        raise InputError("extra-missing", what="The service", module=cause.name, extra="web") from None
     door = Door(
         host=host,
         port=port,
@@ -135,16 +135,14 @@ def token(
     from diurnal.show.web import tokens
 
     if what not in ("make", "list", "revoke"):
-        raise PlanError(f"Expected make, list or revoke, got {what}.", hint="See diurnal token --help.")
+        raise PlanError("cli-token-verb", given=what)
     if days is not None and what != "make":
-        raise PlanError(
-            "Expected --days with make alone.", hint="Make a token that ends; revoke one that is to end now."
-        )
+        raise PlanError("cli-token-days")
     if what == "list":
         _list(screen, file)
         return
     if name is None or (what == "make" and role is None):
-        raise PlanError("Expected --name, and to make one --role.", hint="See diurnal token --help.")
+        raise PlanError("cli-token-name")
     if what == "revoke":
         tokens.revoke(file, name)
         screen.result({"name": name, "role": role, "token": None, "until": None, "file": str(file), "tokens": None})

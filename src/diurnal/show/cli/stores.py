@@ -20,7 +20,7 @@ from diurnal.show.page.ledger import lines
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
-    from diurnal.curator.verification import Verification
+    from diurnal.curator.opening import Verification
 
 
 def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
@@ -149,7 +149,7 @@ def raise_cap(
 ) -> None:
     """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset."""
     if pattern is None and strong is None:
-        raise PlanError("Expected --pattern or --strong.", hint="For example --pattern 2.")
+        raise PlanError("cli-cap-missing")
     curator = a_store(store, profiles)
     old = curator.budget
     new = Budget(

@@ -10,11 +10,9 @@ import typer
 from rich.table import Table
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.far import is_far
-from diurnal.curator.outcome import Outcome
-from diurnal.curator.report import Report
+from diurnal.curator.intake import Taken, watch_folder, watch_table
+from diurnal.curator.report import Outcome, Report
 from diurnal.curator.stream import Stream
-from diurnal.curator.watch import Taken, watch_folder, watch_table
 from diurnal.errors import NoStoreError, ReadingsError
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
@@ -23,6 +21,7 @@ from diurnal.readings.engines import batches
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress
+from diurnal.readings.reasons import words_of
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
 from diurnal.show.cli.verbs import (
@@ -86,7 +85,7 @@ def start(
     A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
     for these homes: a second one would not know what the first has spent.
     """
-    wanted, panel = a_plan(plan), left_out(a_panel([history], spark=a_session(engine, master)), without)
+    wanted, panel = a_plan(plan), left_out(a_panel([history], session=a_session(engine, master)), without)
     caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
@@ -95,7 +94,7 @@ def start(
     if there is None:
         # All that could be refused is refused in a store of no consequence, before one is made that lasts.
         rehearsal = Curator.in_memory(budget)
-        if is_far(learned) and not dry_run:
+        if learned.data.engine is not None and not dry_run:
             # A start would write profiles into the lake: it is only asked, what was acknowledged too.
             sentences = rehearsal.explain(wanted, learned, acknowledge=acknowledge or "", accept_worse=accept_worse)
         else:
@@ -165,7 +164,7 @@ def report(
     session = a_session(engine, master)
     steps = None if found.is_far else found.takes()
     panel = a_panel(
-        source, like=found.plan.grid, steps=steps, domain=found.plan.domain, unit=source_unit, spark=session
+        source, like=found.plan.grid, steps=steps, domain=found.plan.domain, unit=source_unit, session=session
     )
     panel = _on_grid(panel, found.plan.grid)
     rows: list[Report] = []
@@ -209,10 +208,13 @@ def _on_grid(panel: Panel, grid: Grid) -> Panel:
             ", ".join(told[name].format(getattr(each, name)) for name in apart) for each in (grid, panel.grid)
         )
         raise ReadingsError(
-            f"The stream has {theirs}; the readings have {ours}.",
-            hint="Give `report` the files as they came: it brings them to the stream's steps. Or import them: "
-            f"diurnal import FILES --interval {grid.minutes}min --period {grid.slots * grid.minutes}min "
-            f"--unit {grid.unit} --zone {grid.zone} --out homes.parquet.",
+            "cli-report-grid",
+            theirs=theirs,
+            ours=ours,
+            minutes=grid.minutes,
+            period=grid.slots * grid.minutes,
+            unit=grid.unit,
+            zone=grid.zone,
         )
     return panel.on_grid(grid)
 
@@ -237,7 +239,7 @@ def _before(rows: int, new: int) -> str:
 
 
 def _set_aside(counts: Mapping[str, int]) -> str:
-    said = ", ".join(f"{number:,} {reason}" for reason, number in counts.items())
+    said = ", ".join(f"{number:,} {words_of(reason)}" for reason, number in counts.items())
     return f" Rows of the source that were set aside: {said}." if said else ""
 
 

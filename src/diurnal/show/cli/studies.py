@@ -85,8 +85,11 @@ def compare(
     open_data: Annotated[
         str | None, typer.Option(help="PUBLIC readings of other homes, as a panel; else a made-up town's.")
     ] = None,
-    level: Annotated[
-        float | None, typer.Option(help="The publicly known mean of a reading; else the open data's.")
+    mean_reading: Annotated[
+        float | None,
+        typer.Option(
+            "--mean-reading", "--level", help="The publicly known mean of a reading; else the open data's."
+        ),
     ] = None,
     domain: Annotated[tuple[int, int] | None, typer.Option(help="Least and largest reading; DATA's own.")] = None,
     profile_range: Annotated[
@@ -110,7 +113,9 @@ def compare(
     from diurnal.study.compare import compare as compared
     from diurnal.study.curves import curves as curved
 
-    check_public(epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, level=level)
+    check_public(
+        epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, mean_reading=mean_reading
+    )
     document.ready(out)
     homes = a_panel(data, period=period, zone=zone)
     task = task_of(
@@ -121,7 +126,7 @@ def compare(
         delta=delta,
         domain=domain,
         profile_range=profile_range,
-        level=level,
+        mean_reading=mean_reading,
     )
     scores = compared(task, draws=draws)
     along = curved(task)
@@ -145,10 +150,7 @@ def _elsewhere(grid: Grid) -> Panel:
     """A made-up town as open data, for whoever has none."""
     days, rest = divmod(grid.slots * grid.minutes, 24 * 60)
     if rest or grid.minutes != 30 or grid.unit != "Wh":
-        raise PlanError(
-            "Expected --open-data: the made-up town that stands in for it has half hours in Wh.",
-            hint="Give public readings of other homes, imported as DATA was.",
-        )
+        raise PlanError("cli-open-data-missing")
     return Town(homes=150, days=91, seed=2).panel().with_period(f"{days}d")
 
 

@@ -23,7 +23,7 @@ from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
 from diurnal.errors import BodyError, DiurnalError, InputError, PlanError, QueryError, StreamError
 from diurnal.planning.plan import Plan
-from diurnal.readings.engines.spark.session import session_at
+from diurnal.readings import engines
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.kept import is_kept, open_panel
@@ -58,6 +58,9 @@ AnyStream = Annotated[
 ]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what it would mean; nothing is changed.")]
+LOCAL = "local"
+"""What --engine is where readings are read here, by no engine of the registry."""
+
 Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
 Without = Annotated[
     list[str] | None,
@@ -173,60 +176,6 @@ def _failure(error: BaseException, verb: str = "") -> tuple[int, str]:
     return 1, f"Something is wrong in diurnal itself: {type(error).__name__}{where}.\nHint: Please report it."
 
 
-FLAGS = {"unit": "source-unit", "minutes": "row-minutes", "groups": "group-column"}
-"""Arguments of `read` whose flags have other names."""
-
-ARGUMENTS = (
-    *("household", "meter", "time", "value", "unit", "minutes", "label", "time_format", "channel", "level"),
-    *("mechanism", "cycle_mechanism", "epsilon", "history", "acknowledge", "open_data", "profiles", "fence"),
-    *("profile_range", "delta"),
-)
-"""Arguments that hints speak of besides those of `read` and `panel`."""
-
-
-SAID = {
-    "Read print(dn.check(panel)), then start(..., acknowledge=verdict.digest)": "Read what `diurnal check PANEL` "
-    "says, then start with --acknowledge and the digest at its end",
-    "Import it: dn.panel(dn.read(path), out=...).": "Import it: diurnal import FILES --out homes.parquet.",
-    "Open it with dn.open_panel(path).": "Give it to `check`, `plan`, `start` or `report` as it is.",
-    "dn.panel(..., domain=plan.domain)": "diurnal import FILES --domain LOW HIGH --out homes.parquet",
-    "dn.panel(..., like=plan.grid)": "give `report` the files as they came, or import them for it",
-    "Make one: dn.panel(frame, out=...).": "Make one: diurnal import FILES --engine spark --out FOLDER.",
-    "dn.panel(..., out='lake/homes')": "diurnal import FILES --engine spark --out FOLDER",
-    "history.without([...])": "--without NAME, or --without @FILE with a name a line; at `check` too",
-    "See panel.households.": "Names are those of the panel's roster; who is not on it is left out already.",
-    "curator.raise_cap(...), diurnal raise-cap": "diurnal raise-cap",
-    "curator.raise_cap(...)": "diurnal raise-cap",
-    "take them as they are: curator.trust_units().": "take them as they are: --trust-units.",
-    "curator.erase(...), curator.move_out(...)": "diurnal erase, diurnal move-out",
-    "See curator.status().": "`diurnal status` names them.",
-    "Open the store with Budget(..., delta='1e-6').": "A store is made with one: --delta-cap 1e-6.",
-    "Make the plan with grid=panel.grid.": "Make the plan anew: diurnal plan PANEL --out plan.json.",
-    "Let informed(plan, shape, open_data=...) make the plan.": "Let `diurnal plan --open-data` make the plan.",
-    "Give open_data=panel of other homes, or level=the mean": "Give --open-data, a panel of other homes, or "
-    "--mean-reading, the mean",
-    "plan = dn.informed(plan, panel, level=the public mean of a reading), or open_data=panel of other homes": ""
-    "make the plan anew with `diurnal plan` and --mean-reading, the public mean of a reading, or --open-data, a "
-    "panel of other homes",
-    "accept_worse=True": "--accept-worse",
-    "Let diurnal.choose(plan, shape) decide": "Leave it to auto",
-    "lower minimum_group": "lower --minimum-group",
-    "or panel.with_period(...) with a shorter period": "or a shorter --period",
-    ", or a stretch of the panel: panel.first(...)": "",
-    "; keep=... may ask for less": "",
-    "See panel.quality.": "`diurnal import` says what became of each row.",
-    " and Plan.to_json write plans.": " writes plans.",
-    "write it with Plan.to_json": "`diurnal plan --out` writes it",
-    "See the documentation of Plan.": "See `diurnal plan --help`.",
-    "Give a reference with dn.public_reference(open_data).": "Give --open-data.",
-    "or a Body": "or no --body-radius",
-    "or a number as variation_bound": "or --variation-bound",
-    "or close them: close=True": "or close them: --close",
-    "See where: list(format.read(part)) with dn.read(...).parts.": "Name the layout: --format.",
-}
-"""Parts of hints that are Python, as they are said on the command line."""
-
-
 def _options(verb: str) -> set[str]:
     """The flags of a verb; none if there is no such verb."""
     commands: Any = typer.main.get_command(app)
@@ -235,38 +184,24 @@ def _options(verb: str) -> set[str]:
 
 
 def hinted(error: DiurnalError, verb: str) -> str:
-    """A hint as it can be followed at a verb: what only `import` can be told is said to be told there."""
-    said, own = with_flags(error), _options(verb)
-    missing = set(re.findall(r"--[a-z][a-z-]+", said)) - own
-    if own and missing and missing <= _options("import") and "diurnal " not in said:
+    """A remedy as it can be followed at a verb: what only `import` can be told is said to be told there."""
+    flag, own = f"--{str(error.params.get('name')).replace('_', '-')}", _options(verb)
+    told = "flag" in error.needed("remedy", "cli") and flag not in own
+    said = error.said("remedy", "python" if told else "cli", flag=flag)
+    flags = set(error.flags)
+    if own and not flags <= own and flags <= _options("import"):
         return f"Import the readings first: diurnal import FILES --out homes.parquet. There: {said}"
     return said
 
 
-def with_flags(error: DiurnalError) -> str:
-    """A hint that speaks of Python and its arguments, as one that speaks of verbs and flags."""
-    hint = error.hint
-    for python, words in SAID.items():
-        hint = hint.replace(python, words)
-    hint = re.sub(r"Cut it with panel\.first\((\d+)\)\.", r"Give a panel of at least \1 cycles after --skip.", hint)
-    names = {*inspect.signature(read).parameters, *inspect.signature(make_panel).parameters, *ARGUMENTS}
-
-    def flag(found: re.Match[str]) -> str:
-        name = found[1]
-        is_panel_s = error.message.startswith("Expected unit=") and "Wh or kWh" in error.message
-        said = f"--{(name if is_panel_s else FLAGS.get(name, name)).replace('_', '-')}"
-        return f"{said}{found[2]}" if found[2] in ("", " ", ",", ".") else f"{said} {found[2]}"
-
-    said = re.sub(rf"\b({'|'.join(sorted(names))})=(.?)", flag, hint)
-    # A pair is two words on the command line.
-    return re.sub(r"(--[a-z-]+) \((\S+), (\S+)\)", r"\1 \2 \3", said)
-
-
 def a_session(engine: str, master: str) -> Any:
-    """The Spark session that a verb runs on; None if it runs here."""
-    if engine not in ("local", "spark"):
-        raise InputError(f"Expected --engine {engine!r} to be local or spark.", hint="--engine local")
-    return None if engine == "local" else session_at(master)
+    """The session that a verb runs on; None if it runs here."""
+    if engine == LOCAL:
+        return None
+    if engine not in engines.ENGINES:
+        names = " or ".join((LOCAL, *engines.ENGINES))
+        raise InputError("cli-engine-unknown", engine=engine, names=names, local=LOCAL)
+    return engines.named(engine).session(master)
 
 
 def a_panel(
@@ -278,7 +213,7 @@ def a_panel(
     steps: range | None = None,
     domain: tuple[int, int] | None = None,
     unit: str | None = None,
-    spark: Any = None,
+    session: Any = None,
 ) -> Panel:
     """The panel of a kept file, or of raw files that tell everything themselves.
 
@@ -290,14 +225,12 @@ def a_panel(
         steps: The steps that a stream takes, for raw files.
         domain: Its domain: what is outside is set aside.
         unit: What raw files are in, where they do not tell.
-        spark: The Spark session for a panel in the lake.
+        session: The session of an engine, for a panel in the lake.
     """
-    if len(source) == 1 and (spark is not None or is_kept(source[0])):
+    if len(source) == 1 and (session is not None or is_kept(source[0])):
         if unit is not None:
-            raise InputError(
-                "A kept panel knows its unit.", hint="Leave --source-unit away; it is for files of readings."
-            )
-        panel = open_panel(source[0], spark=spark)
+            raise InputError("cli-unit-of-kept-panel")
+        panel = open_panel(source[0], session=session)
         return panel if period is None else panel.with_period(period)
     said = {} if unit is None else {"unit": unit}
     homes = read(source[0] if len(source) == 1 else source, **said)
@@ -317,16 +250,12 @@ def a_step(grid: Grid, when: str) -> int:
     try:
         moment = datetime.fromisoformat(when)
     except ValueError:
-        raise InputError(
-            f"Expected a time or a step, got {when!r}.", hint="For example 2023-03-01T00:00."
-        ) from None
+        raise InputError("cli-not-a-time", given=when) from None
     if moment.tzinfo is not None:
         moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
     apart = moment - datetime.fromisoformat(grid.anchor)
     if apart.total_seconds() < 0:
-        raise InputError(
-            f"{when} is before the first step of these readings, {grid.anchor}.", hint="It could not be taken back."
-        )
+        raise InputError("cli-before-first-step", given=when, first=grid.anchor)
     return -(-int(apart.total_seconds()) // (60 * grid.minutes))
 
 
@@ -341,8 +270,8 @@ def a_plan(path: Path) -> Plan:
     except PlanError:
         raise
     except (ValueError, OSError, RecursionError) as cause:
-        what = "There is no file" if isinstance(cause, FileNotFoundError) else "This is no plan:"
-        raise PlanError(f"{what} {path.name}.", hint="`diurnal plan ... --out plan.json` writes one.") from None
+        code = "cli-plan-missing" if isinstance(cause, FileNotFoundError) else "cli-plan-invalid"
+        raise PlanError(code, name=path.name) from None
 
 
 def a_store(where: str, profiles: Path | None, *, trust_units: bool = False) -> Curator:
@@ -372,11 +301,11 @@ def a_stream(curator: Curator, key: str | None, *, running: bool = True) -> Stre
         return curator.stream(key)
     streams = curator.status().streams
     if not streams:
-        raise StreamError("The store has no stream yet.", hint="Start a plan: diurnal start.")
+        raise StreamError("store-no-streams")
     named = [each.plan for each in streams]
     if running:
         named = [each.plan for each in streams if each.end is None] or named
     if len(named) > 1:
         names = ", ".join(each[:12] for each in named)
-        raise StreamError(f"The store has several streams: {names}.", hint="Say which: --stream KEY.")
+        raise StreamError("store-several-streams", names=names)
     return curator.stream(named[0])

@@ -1,10 +1,9 @@
-"""Bars on a log scale and tables, as HTML: they need no script."""
+"""Bars on a log scale, which need no script."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 TAGS = {"own": "this plan", "beside": "for comparison", "split": "for comparison"}
@@ -26,13 +25,12 @@ class LogScale:
         place = (math.log10(value) - self.low) / (self.high - self.low) if value < math.inf else 1.0
         return round(100 * max(0.0, min(1.0, place)), 2)
 
-    def ticks(self, unit: str) -> str:
-        """The powers of ten, written above the bars; not all of them where there are many."""
+    def ticks(self, unit: str) -> list[dict[str, Any]]:
+        """The powers of ten that are written above the bars, the largest first; not all where there are many."""
         every = -(-(self.high - self.low) // 6)
-        marks = [f'<b class="last" style="left:100%">{_power(self.high)}{unit}</b>']
-        for power in range(self.high - every, self.low, -every):
-            marks.append(f'<b style="left:{self(10.0**power)}%">{_power(power)}</b>')
-        return f'<li class="scale" aria-hidden="true"><span class="ticks">{"".join(marks)}</span></li>'
+        powers = range(self.high - every, self.low, -every)
+        largest = {"at": 100, "text": f"{_power(self.high)}{unit}"}
+        return [largest, *({"at": self(10.0**power), "text": _power(power)} for power in powers)]
 
 
 def _power(power: int) -> str:
@@ -43,59 +41,23 @@ def _power(power: int) -> str:
     return f"{10 ** (power % 3)} {letter}"
 
 
-def bars(rows: Sequence[Mapping[str, Any]], nothing: float, unit: str) -> dict[str, str]:
-    """The bars, the marks above them, and how far apart these are."""
+def bars(rows: Sequence[Mapping[str, Any]], nothing: float, unit: str) -> dict[str, Any]:
+    """Bars for predicted errors: how wide each is, and where marks stand, in percent."""
     place = LogScale([row["error"] for row in rows])
     # A unit of many letters is said above, once.
     brief = unit if len(unit) <= 4 else ""
     return {
-        "bars": "".join(_bar(row, place(row["error"]), place(nothing), brief) for row in rows),
+        "rows": [_bar(row, place(row["error"])) for row in rows],
+        "nothing": place(nothing),
         "ticks": place.ticks(brief),
-        "decade": str(round(100 / (place.high - place.low), 4)),
+        "decade": round(100 / (place.high - place.low), 4),
+        "unit": brief,
     }
 
 
-def _bar(row: Mapping[str, Any], width: float, nothing: float, unit: str) -> str:
+def _bar(row: Mapping[str, Any], width: float) -> dict[str, Any]:
     kind = row["kind"]
-    marked = f' <span class="tag">{TAGS[kind]}</span>' if kind in TAGS else ""
     wanted = ("note",) if kind == "beside" else ("promise", "note")
-    said = "; ".join(escape(row[name]) for name in wanted if row[name])
     # What the other mechanisms promise is what this plan does: said once, and in the table.
-    what = "" if kind == "other" else f'<span class="what">{said}</span>'
-    return (
-        f'<li class="{kind}"><span class="name">{escape(row["name"])}{marked}</span>'
-        f'<span class="value">{escape(row["said"])} {unit}</span>'
-        f'<span class="track" style="--at:{nothing}%" aria-hidden="true"><i style="width:{width}%"></i></span>'
-        f"{what}</li>"
-    )
-
-
-def table(
-    names: Sequence[str],
-    lines: Iterable[Sequence[str]],
-    *,
-    caption: str,
-    numbers: Iterable[int] = (),
-    unbroken: Iterable[int] = (),
-) -> str:
-    """A table that scrolls in its own box where it is too wide.
-
-    Args:
-        names: What stands above each column.
-        lines: The cells, as plain text.
-        caption: What the table is, for who does not see it.
-        numbers: The columns that are numbers.
-        unbroken: The columns whose cells are not broken into lines.
-    """
-    kinds = {**dict.fromkeys(numbers, ' class="number"'), **dict.fromkeys(unbroken, ' class="unbroken"')}
-    marks = [kinds.get(place, "") for place in range(len(names))]
-    head = "".join(f'<th scope="col"{mark}>{escape(name)}</th>' for name, mark in zip(names, marks, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{escape(cell)}</td>" for cell, mark in zip(line, marks, strict=True)) + "</tr>"
-        for line in lines
-    )
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-        f'<caption class="unseen">{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    what = None if kind == "other" else "; ".join(row[name] for name in wanted if row[name])
+    return {**row, "width": width, "tag": TAGS.get(kind), "what": what}

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.records import runs
 from diurnal.curator.report import Report
+from diurnal.curator.started_plan import runs
 from diurnal.curator.stream import Stream
 from diurnal.exact import decimal_up, instance
 from diurnal.planning.accuracy import clipping
@@ -77,8 +77,8 @@ class Facts:
 
 def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tuple[Facts, dict[str, Any]]:
     """What is public about a stream, and the content of its page, looked through for anything private."""
-    instance(curator, Curator, "curator", hint="For example Curator.open('city.db').")
-    instance(stream, Stream, "stream", hint="For example curator.streams()[0].")
+    instance(curator, Curator, "curator", example="Curator.open('city.db')")
+    instance(stream, Stream, "stream", example="curator.streams()[0]")
     # One look at one store, so that rows, ledger and head are of the same moment.
     with curator._store.transaction():
         facts = _facts(curator.stream(stream.plan.hash))
@@ -92,6 +92,7 @@ def collected(curator: Curator, stream: Stream, open_data: Panel | None) -> tupl
         "ledger": ledger,
         "last": _last_rows(facts),
         "data": {"series": _series(facts), "profile": _profile(facts)},
+        "profile_range": _profile_range(facts),
     }
     return facts, public(content)
 
@@ -257,3 +258,9 @@ def _profile(facts: Facts) -> list[list[float]] | None:
     if facts.profile is None:
         return None
     return [[float(f"{float(value):.7g}") for value in values] for values in facts.profile]
+
+
+def _profile_range(facts: Facts) -> list[str] | None:
+    """The least and the largest value of the first group's noisy profile, where it is public."""
+    found = _profile(facts)
+    return None if found is None else [short(min(found[0])), short(max(found[0]))]

@@ -16,18 +16,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Mapping
-from html import escape
-from string import Template
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from diurnal.check.verdict import Verdict
+from markupsafe import Markup
+
 from diurnal.curator.curator import Curator
 from diurnal.curator.stream import Stream
+from diurnal.periodicity.verdict import Verdict
 from diurnal.private import public
+from diurnal.promise.levels import LEVELS
 from diurnal.readings.panel import Panel
-from diurnal.show.page import parts
+from diurnal.show.html import render
+from diurnal.show.page.bars import bars
 from diurnal.show.page.content import collected
 from diurnal.show.page.truth import private_content
 
@@ -88,31 +91,27 @@ def counted_page(
 
 
 def _filled(content: Mapping[str, Any], more: Mapping[str, Any] | None) -> str:
-    """The template with its parts. What is private goes into places of its own, and nowhere else."""
+    """The page, filled in. What is private is in `more`, which the public page does not have."""
     content = public(content)
     names = ["uplot/uPlot.iife.min.js", "drawing.js", "zoom.js", *([] if more is None else ["check.js"]), "page.js"]
-    scripts = [parts.static(name) for name in names]
-    return Template(parts.static("page.html")).substitute(
-        policy=_policy(scripts),
-        title=escape(content["title"] if more is None else f"PRIVATE: {content['title']}"),
-        style=parts.static("uplot/uPlot.min.css") + parts.static("page.css"),
-        kind="public" if more is None else "custodian",
-        banner="" if more is None else parts.banner(),
-        head=parts.head(content),
-        promise=parts.short_promise(content),
-        chart=parts.chart(content, truth=more is not None),
-        realised="" if more is None else parts.realised(content, more),
-        profile=parts.profile(content),
-        errors=parts.prediction(content),
-        check="" if more is None else parts.check(more),
-        sentences=parts.sentences(content),
-        ledger=parts.ledger(content),
-        use=parts.use(content),
-        foot=parts.foot(content, private=more is not None),
-        licence=escape(parts.static("uplot/LICENSE")),
-        data=_json("data", content["data"]) + ("" if more is None else _json("more", more)),
-        scripts="".join(f"<script>{script}</script>\n" for script in scripts),
+    scripts = [_static(name) for name in names]
+    return render(
+        "page/page.html",
+        content=content,
+        more=more,
+        level=LEVELS[content["level"]],
+        bars=bars(content["prediction"]["rows"], content["prediction"]["nothing"], content["unit"]),
+        policy=Markup(_policy(scripts)),
+        style=Markup(_static("uplot/uPlot.min.css") + _static("page.css")),
+        licence=_static("uplot/LICENSE"),
+        scripts=[Markup(script) for script in scripts],
     )
+
+
+@cache
+def _static(name: str) -> str:
+    """A file of the page's own."""
+    return files("diurnal.show.page").joinpath("static", *name.split("/")).read_text(encoding="utf-8")
 
 
 def _policy(scripts: list[str]) -> str:
@@ -123,10 +122,3 @@ def _policy(scripts: list[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _json(name: str, content: Mapping[str, Any]) -> str:
-    """Data in a script element: nothing in it can end the element, or be taken for a line's end."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return f'<script type="application/json" id="{name}">{safe}</script>\n'

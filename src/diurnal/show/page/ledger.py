@@ -55,6 +55,8 @@ def ledger_content(curator: Curator, cycle: str = "cycle") -> dict[str, Any]:
             "left": text(max(allowed - Fraction(decimal_up(spent)), Fraction(0))),
             "delta": "" if status.delta is None else text(status.delta),
             "uncounted": without.get(cap, ""),
+            # A figure of 0 would look like a loss of 0.
+            "share": None if cap in without and not spent else round(min(100.0, 100 * float(spent / allowed)), 2),
         }
         for cap, (spent, allowed) in (("pattern", status.pattern), ("strong", status.strong))
     ]

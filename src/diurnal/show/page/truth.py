@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations, worth_showing
-from diurnal.check.periods import in_words
-from diurnal.check.verdict import Verdict
-from diurnal.curator.records import StreamRecord
+from diurnal.curator.started_plan import StreamRecord
 from diurnal.curator.stream import Stream
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance
+from diurnal.periodicity.correlation import Correlations, worth_showing
+from diurnal.periodicity.periods import in_words
+from diurnal.periodicity.verdict import Verdict
 from diurnal.planning.prediction import short
 from diurnal.private import PrivateDict, private
 from diurnal.promise.query import CountingQuery
@@ -36,9 +36,9 @@ BLANK = -128
 
 def private_content(facts: Facts, stream: Stream, truth: Panel, verdict: Verdict | None) -> PrivateDict:
     """The truth of every released row, how far reports are from it, and the verdict's charts."""
-    instance(truth, Panel, "truth", hint="The panel that was reported.", error=ReadingsError)
+    instance(truth, Panel, "truth", example="panel", error=ReadingsError)
     if verdict is not None:
-        instance(verdict, Verdict, "verdict", hint="Make one with dn.check(panel).", error=ReadingsError)
+        instance(verdict, Verdict, "verdict", example="dn.check(panel)", error=ReadingsError)
     true = true_values(facts, stream._record(), truth)
     content: PrivateDict = private(
         {
@@ -74,9 +74,7 @@ def true_values(facts: Facts, record: StreamRecord, truth: Panel) -> Floats:
             sums[:, number, inside] += _sums(facts, part.readings[rows], part.present[rows], weights)
             seen[number, inside] += np.count_nonzero(part.present[rows], axis=1)
     if not seen.any():
-        raise ReadingsError(
-            "The truth has no reading of the roster at a released step.", hint="Give the panel that was reported."
-        )
+        raise ReadingsError("truth-no-reading")
     return _scaled(facts, sums, seen, np.bincount(homes.group, minlength=len(facts.names) + 1)[1:])
 
 

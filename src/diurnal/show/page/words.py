@@ -10,8 +10,8 @@ import math
 from datetime import datetime
 from functools import lru_cache
 
-from diurnal.check.periods import in_words
 from diurnal.exact import text
+from diurnal.periodicity.periods import in_words
 from diurnal.planning.accuracy import kept_share, mechanism_row, nothing_row
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import stand_in
@@ -132,7 +132,8 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         more: What else is not protected.
     """
     level, guarantee = plan.protection, plan.guarantee()
-    told = {"cycle": cycle_word(plan.grid), "larger": larger(guarantee)}
+    allows = "epsilon and delta allow" if guarantee.has_delta else "epsilon allows"
+    told = {"cycle": cycle_word(plan.grid), "larger": larger(guarantee), "allows": allows}
     unprotected = level.unprotected
     if level.noisy_variations and guarantee.history is None:
         unprotected = (*unprotected, "A change in one {cycle} of the history has no bound of its own.")
@@ -149,6 +150,11 @@ def in_short(plan: Plan, *more: str) -> dict[str, list[str]]:
         rests[UNSEEN] = UNSEEN_BUT
     if guarantee.free:
         unprotected = (*unprotected, "One low value of each slot, rounded, is given away.")
+    if guarantee.has_delta:
+        unprotected = (
+            *unprotected,
+            "Delta is slack: the probability of any conclusion may grow by that much more.",
+        )
     return {
         "promised": [level.promised.format(**told)],
         "rests": [rests.get(said, said) for said in RESTS],

@@ -26,6 +26,9 @@ from diurnal.show.web.tokens import Role, Token, digest_of, load, owner_of
 FRESH = 1.0
 """For how many seconds the file of tokens is not looked at again."""
 
+BEARER = {"WWW-Authenticate": "Bearer"}
+"""What an answer to somebody without a token that holds has to say."""
+
 
 class Access:
     """Knows tokens, and who has shown too many wrong ones."""
@@ -49,37 +52,18 @@ class Access:
         waits = self._guesses.wait(client)
         # Who has come from there before with this token is not kept out by what others try from there.
         if waits and not (shown and (client, digest_of(shown)) in self._came):
-            raise ProblemError(
-                429,
-                "guessing",
-                "Too many wrong tokens.",
-                "Wait, and show the right one.",
-                retry=waits,
-                limit="guesses",
-            )
+            raise ProblemError("http-guessing", retry=waits, limit="guesses")
         token = owner_of(shown, self._known()) if shown else None
         if token is None:
             if shown:
                 self._guesses.spend(client)
-            raise ProblemError(
-                401,
-                "token",
-                f"This needs a token of the role {role}.",
-                "Send it as Authorization: Bearer TOKEN; `diurnal token make` makes one.",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            raise ProblemError("http-token-missing", role=role, headers=BEARER)
         if token.ended:
-            raise ProblemError(
-                401,
-                "ended",
-                f"This token ended at {token.until}.",
-                "`diurnal token make` makes another one.",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            raise ProblemError("http-token-ended", until=token.until, headers=BEARER)
         self._remember(client, token)
         # Whoever has a token may read what is public.
         if token.role != role and role != "public":
-            raise ProblemError(403, "role", f"This needs the role {role}.", "A token is for one role.")
+            raise ProblemError("http-role", role=role)
         return token
 
     def keeper(self, shown: str | None) -> Token | None:

@@ -18,13 +18,13 @@ from diurnal.show.web.settings import Settings
 
 ABOUT = """Differentially private reports, for ever, on data that repeats.
 
-Reports are public, and never change. Values and epsilons are decimals in text. Whatever is refused has one shape:
-`{"error": {"code", "message", "hint", "request"}}`. No number of a promise means anything without its neighbours,
+Reports are public, and never change. Values and epsilons are decimals in text. Whatever is refused is a problem of
+RFC 9457 with `code`, `remedy` and `request`. No number of a promise means anything without its neighbours,
 assumptions and limits: see `/v1/streams/{stream}/promise`.
 """
 
 REFUSALS = {
-    status: {"model": answers.Error, "description": words}
+    status: {"model": answers.Problem, "description": words}
     for status, words in {
         400: "It cannot be read.",
         401: "It needs a token.",

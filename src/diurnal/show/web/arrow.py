@@ -37,12 +37,12 @@ def table_of(body: bytes, *, rows: int) -> pa.Table:
             _check_columns(reader.schema)
             batches = list(_batches(reader, rows))
             if not batches:
-                raise ReadingsError("There are no readings.", hint="Send at least one row.")
+                raise ReadingsError("body-no-readings")
             return pa.Table.from_batches(batches)
     except ReadingsError:
         raise
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError, UnicodeDecodeError):
-        raise ReadingsError("It is no stream of Arrow record batches, or damaged.", hint=HINT) from None
+        raise ReadingsError("body-not-arrow") from None
 
 
 def _batches(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
@@ -50,14 +50,14 @@ def _batches(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch
     for batch in reader:
         count += batch.num_rows
         if count > rows:
-            raise ReadingsError(f"A batch has at most {rows:,} rows.", hint="Send several.")
+            raise ReadingsError("body-too-many-rows", rows=rows)
         batch.validate(full=True)
         yield _plain(batch)
 
 
 def _check_columns(schema: pa.Schema) -> None:
     if len(schema) > 64 or not all(_is_plain(field.type) or _is_names(field) for field in schema):
-        raise ReadingsError("A column is of a kind that readings do not have.", hint=HINT)
+        raise ReadingsError("body-column-kind")
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -85,7 +85,7 @@ def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     for column in batch.columns:
         texts = column.dictionary if pa.types.is_dictionary(column.type) else column
         if _is_text(texts.type) and _longest(texts) > LONGEST:
-            raise ReadingsError(f"A text has more than {LONGEST} letters.", hint=HINT)
+            raise ReadingsError("body-text-too-long", longest=LONGEST)
         columns.append(column.cast(pa.string()) if pa.types.is_string_view(column.type) else column)
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -103,7 +103,7 @@ def _check_packed(body: bytes) -> None:
         except StopIteration:
             return
         if message.type in ("record batch", "dictionary") and _is_packed(message):
-            raise ReadingsError("The stream's buffers are compressed.", hint=HINT)
+            raise ReadingsError("body-compressed")
 
 
 def _is_packed(message: pa.ipc.Message) -> bool:

@@ -33,7 +33,7 @@ async def taken_in(request: Request, limit: int) -> bytes:
     """
     packed = request.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", ""):
-        raise ProblemError(415, "encoding", "The body is packed in an unknown way.", "Send it plain, or as gzip.")
+        raise ProblemError("http-encoding")
     unpacking = zlib.decompressobj(31) if packed == "gzip" else None
     body = bytearray()
     try:
@@ -42,11 +42,11 @@ async def taken_in(request: Request, limit: int) -> bytes:
             if len(body) > limit:
                 raise problems.too_large(limit)
     except ClientDisconnect:
-        raise ProblemError(400, "malformed", "The body broke off.", "Send it again.") from None
+        raise ProblemError("http-body-broken") from None
     except zlib.error:
-        raise ProblemError(400, "encoding", "The body is no gzip.", "Pack it again.") from None
+        raise ProblemError("http-not-gzip") from None
     if unpacking is not None and not unpacking.eof:
-        raise ProblemError(400, "encoding", "The gzip broke off.", "Pack it again.")
+        raise ProblemError("http-gzip-broken")
     return bytes(body)
 
 
@@ -66,9 +66,7 @@ def kind_of(content_type: str | None) -> str:
     """
     said = (content_type or "").partition(";")[0].strip().lower()
     if said not in KINDS:
-        raise ProblemError(
-            415, "media-type", "Readings come as JSON, CSV or Arrow.", f"Content-Type: one of {', '.join(KINDS)}."
-        )
+        raise ProblemError("http-media-type", choices=", ".join(KINDS))
     return KINDS[said]
 
 
@@ -85,12 +83,12 @@ def table_of(body: bytes, kind: str, *, unit: str, rows: int) -> pa.Table:
         ReadingsError: It cannot be read so, or there are too many.
     """
     if not body:
-        raise ReadingsError("There are no readings.", hint="Send at least one row.")
+        raise ReadingsError("body-no-readings")
     if kind == "arrow":
         return arrow.table_of(body, rows=rows)
     table = _of_csv(body) if kind == "csv" else _of_json(body, unit)
     if table.num_rows > rows:
-        raise ReadingsError(f"A batch has at most {rows:,} rows.", hint="Send several.")
+        raise ReadingsError("body-too-many-rows", rows=rows)
     return table
 
 
@@ -99,11 +97,11 @@ def _of_csv(body: bytes) -> pa.Table:
     try:
         names = pa.csv.open_csv(pa.py_buffer(body)).schema.names
         if len(names) > 64:
-            raise ReadingsError("There are more columns than readings have.", hint="household,time,kwh")
+            raise ReadingsError("body-too-many-columns")
         texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
         return pa.csv.read_csv(pa.py_buffer(body), convert_options=texts)
     except (pa.ArrowException, UnicodeDecodeError, ValueError, KeyError):
-        raise ReadingsError("It cannot be read as CSV.", hint="A first line household,time,kwh.") from None
+        raise ReadingsError("body-not-csv") from None
 
 
 def _of_json(body: bytes, unit: str) -> pa.Table:
@@ -114,7 +112,7 @@ def _of_json(body: bytes, unit: str) -> pa.Table:
         if not isinstance(rows, list) or not all(len(row) == 3 for row in rows):
             raise TypeError
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise ReadingsError("It is no JSON of readings.", hint=SHAPE) from None
+        raise ReadingsError("body-not-json") from None
     texts = {name: _texts(values, numbers=name == "value") for name, values in columns.items()}
     return pa.table({"household": texts["household"], "time": texts["time"], unit.lower(): texts["value"]})
 
@@ -128,8 +126,8 @@ def _texts(values: list[Any], *, numbers: bool) -> pa.Array:
     known = [isinstance(each, str) or (numbers and type(each) is int) for each in values]
     if not all(known):
         row = known.index(False) + 1
-        raise ReadingsError(f"Row {row} has a value of another kind than it should.", hint=SHAPE)
+        raise ReadingsError("body-value-kind", row=row)
     try:
         return pa.array([str(each) for each in values], pa.string())
     except UnicodeEncodeError:
-        raise ReadingsError("A text is no text.", hint="Send UTF-8.") from None
+        raise ReadingsError("body-not-utf8") from None

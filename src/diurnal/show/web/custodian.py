@@ -11,11 +11,11 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from diurnal.check.verdict import Verdict, subject
-from diurnal.check.verdict import check as checked
 from diurnal.curator.starting import bound_to
 from diurnal.errors import PlanError
 from diurnal.exact import text
+from diurnal.periodicity.verdict import Verdict, subject
+from diurnal.periodicity.verdict import check as checked
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import worse_than_nothing
 from diurnal.private import private
@@ -116,7 +116,8 @@ async def explain(request: Request, question: decisions.StartQuestion) -> dict[s
         if wanted.hash in {stream.plan.hash for stream in service.curator.streams()}:
             # A stream that runs already is found, and nothing is spent.
             return sentences, None
-        return sentences, worse_than_nothing(wanted, min(history.shape_by(wanted.groups).group_sizes))
+        worse = worse_than_nothing(wanted, min(history.shape_by(wanted.groups).group_sizes))
+        return sentences, None if worse is None else worse.said("message", "http")
 
     sentences, worse = await service.write(work)
     names = {"stream": wanted.hash, "certificate_number": wanted.certificate_number}
@@ -129,12 +130,7 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
     service = service_of(request)
     wanted, history = await service.think(lambda: _wanted(service, question))
     if question.confirm != phrase(wanted):
-        raise ProblemError(
-            409,
-            "confirm",
-            "Starting a plan spends a budget for ever, and was not confirmed.",
-            f"Send as `confirm`: {phrase(wanted)}",
-        )
+        raise ProblemError("http-confirm-start", phrase=phrase(wanted))
 
     def work() -> tuple[Plan, list[str], str]:
         sentences = service.curator.explain(wanted, history)
@@ -163,7 +159,7 @@ def _wanted(service: Service, question: decisions.StartQuestion) -> tuple[Plan, 
     except PlanError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
-        raise PlanError("This is no plan.", hint="POST /v1/custodian/plan gives one in `document`.") from None
+        raise PlanError("body-not-a-plan") from None
     panel = panel_of(service, None).with_period(wanted.grid.slots)
     history = panel.after(question.skip).first(wanted.history)
     # With the name that the stream will have.
@@ -180,9 +176,7 @@ async def stop(request: Request, stream: StreamName, question: decisions.StopQue
     service = service_of(request)
     found = service.hub.stream(stream)
     if not question.dry_run:
-        _check_confirmed(
-            question.confirm, found.key[:8], "A stream that is stopped stays so; it was not confirmed."
-        )
+        _check_confirmed(question.confirm, found.key[:8], "http-confirm-stop")
 
     def work() -> tuple[int, str]:
         end = service.curator.stream(found.key).stop(at=question.at, dry_run=question.dry_run)
@@ -193,9 +187,9 @@ async def stop(request: Request, stream: StreamName, question: decisions.StopQue
     return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
 
 
-def _check_confirmed(said: str | None, wanted: str, message: str) -> None:
+def _check_confirmed(said: str | None, wanted: str, code: str) -> None:
     if said != wanted:
-        raise ProblemError(409, "confirm", message, f"Send as `confirm`: {wanted}")
+        raise ProblemError(code, phrase=wanted)
 
 
 @router.post("/streams/{stream}/close", response_model=decisions.Closed, summary="Close what is open")
@@ -207,7 +201,7 @@ async def close(request: Request, stream: StreamName, question: decisions.CloseQ
     service = service_of(request)
     found = service.hub.stream(stream)
     if not question.dry_run:
-        _check_confirmed(question.confirm, found.key[:8], "What is closed takes no more; it was not confirmed.")
+        _check_confirmed(question.confirm, found.key[:8], "http-confirm-close")
 
     def work() -> tuple[int, int, str]:
         mine = service.curator.stream(found.key)
@@ -310,16 +304,11 @@ def panel_of(service: Service, period: str | None = None) -> Panel:
     """
     path = service.settings.panel
     if path is None:
-        raise ProblemError(
-            409, "panel", "The service was not told of a panel.", "Start it with --panel homes.parquet."
-        )
+        raise ProblemError("http-no-panel")
     panel = left_out(open_panel(path), service.settings.without)
     if period is not None:
         if slots_of(period, panel.grid.minutes) > MOST_SLOTS:
-            raise PlanError(
-                f"A cycle of more than {MOST_SLOTS:,} steps is not looked at here.",
-                hint="Take a shorter period, or `diurnal check` and `diurnal plan`.",
-            )
+            raise PlanError("service-cycle-too-long", most_slots=MOST_SLOTS)
         panel = panel.with_period(period)
     return panel
 

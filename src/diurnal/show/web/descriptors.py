@@ -25,10 +25,7 @@ def fitted(limits: Limits) -> Limits:
     if fewer == limits.listeners:
         return limits
     if fewer < 1:
-        raise InputError(
-            f"The service needs more than {needed - limits.listeners} open files at a time, and may have {have}.",
-            hint="Raise the limit: LimitNOFILE= in a unit of systemd, ulimits in compose, ulimit -n in a shell.",
-        )
+        raise InputError("service-open-files", needed=needed - limits.listeners, have=have)
     return replace(limits, listeners=fewer)
 
 

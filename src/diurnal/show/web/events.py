@@ -22,7 +22,7 @@ from functools import partial
 from time import monotonic
 
 from diurnal.curator.ledger import Event
-from diurnal.curator.reading import Published
+from diurnal.curator.public_reader import Published
 from diurnal.curator.report import Report
 from diurnal.private import public
 from diurnal.show.web.problems import ProblemError
@@ -62,7 +62,7 @@ class Place:
         """
         found = re.fullmatch(r"0|([0-9]{1,12})-([0-9a-f]{8})(?:\.([0-9]{1,12}))?", word)
         if found is None:
-            raise ProblemError(422, "event-id", "That is no id of an event.", "Send the last id that was received.")
+            raise ProblemError("http-event-id")
         release, mark, step = found.groups()
         return cls(release=int(release or 0), mark=mark or "", step=None if step is None else int(step))
 

@@ -89,9 +89,8 @@ class Gate:
         self._listeners, self._later = listeners, Later()
         limits = settings.limits
         self._buckets = Buckets(rate=limits.requests, burst=limits.burst)
-        hint = "Try again in a moment."
-        self._places = Places("requests", most=limits.at_once, hint=hint, retry=1)
-        self._kept = Places("requests with a token or about health", most=limits.kept, hint=hint, retry=1)
+        self._places = Places("requests", most=limits.at_once, retry=1)
+        self._kept = Places("kept", most=limits.kept, retry=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,14 +121,7 @@ class Gate:
         limits, path = self._settings.limits, scope["path"]
         waits = self._buckets.take(f"{kind} {client}")
         if waits:
-            raise ProblemError(
-                429,
-                "too-often",
-                "Too many requests.",
-                "Wait, and ask less often.",
-                retry=waits,
-                limit="requests of a client",
-            )
+            raise ProblemError("http-too-often", retry=waits, limit="client_requests")
         if _listens(scope) and not self._settings.reads_need_token:
             # Who waits for events is counted by their address, whatever they show. They are refused here, before
             # it is known what they ask for: a crowd that comes again and again costs little.

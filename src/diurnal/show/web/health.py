@@ -26,11 +26,11 @@ async def ready(request: Request) -> dict[str, str]:
     try:
         has_room = await service.state()
     except DiurnalError:
-        raise ProblemError(503, "store", "The store cannot be reached.", "Try again later.", retry=5) from None
+        raise ProblemError("http-store-unreachable", retry=5) from None
     if not has_room:
-        raise ProblemError(503, "full", "The store has no room for a write.", "Make room on its disk.", retry=30)
+        raise ProblemError("http-store-full", retry=30)
     if service.hub.stopping:
-        raise ProblemError(503, "stopping", "The service is about to end.", "Ask another one.", retry=5)
+        raise ProblemError("http-stopping", retry=5)
     return {"status": "ok"}
 
 

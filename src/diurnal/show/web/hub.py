@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from diurnal.curator.ledger import Event
-from diurnal.curator.reading import Look, Published, Reader
+from diurnal.curator.public_reader import Look, Published, Reader
 from diurnal.errors import DiurnalError
 from diurnal.show.web.log import told
 from diurnal.show.web.problems import ProblemError
@@ -118,7 +118,7 @@ class Hub:
         if found is None:
             begins = [each for name, each in self._streams.items() if len(key) >= 8 and name.startswith(key)]
             if len(begins) != 1:
-                raise ProblemError(404, "not-found", "There is no such stream.", "GET /v1/streams names them.")
+                raise ProblemError("http-no-stream")
             found = begins[0]
         return found
 

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 
-from diurnal.curator import batch, rehearsal
-from diurnal.curator.batch import Sent
-from diurnal.curator.outcome import Outcome
+from diurnal.curator import intake
+from diurnal.curator.intake import Sent
+from diurnal.curator.report import Outcome
 from diurnal.errors import ClockError, ReadingsError, UnitError
 from diurnal.readings.formats.base import Format
 from diurnal.readings.formats.long import Long, unit_in
@@ -85,9 +85,7 @@ async def send(
     service = service_of(request)
     kind = bodies.kind_of(request.headers.get("content-type"))
     if service.batches >= service.settings.limits.batches:
-        raise ProblemError(
-            503, "busy", "Other batches are being taken.", "Send it again in a moment.", retry=1, limit="batches"
-        )
+        raise ProblemError("http-batches-busy", retry=1, limit="batches")
     service.batches += 1
     try:
         limits = service.settings.limits
@@ -97,7 +95,7 @@ async def send(
         sent = Sent(sender=request.state.token.digest, key=idempotency_key or key or None, content=digest)
 
         def make() -> Panel:
-            return _panel(service, body, kind, unit, minutes, batch.takes(service.curator, stream=stream))
+            return _panel(service, body, kind, unit, minutes, intake.takes(service.curator, stream=stream))
 
         if dry_run:
             return await _rehearsed(service, sent, stream, make)
@@ -108,7 +106,7 @@ async def send(
             panel = await service.make(make)
         except ClockError as error:
             rows = error.rows
-            await service.write(lambda: batch.count_ahead(service.curator, rows, stream=stream))
+            await service.write(lambda: intake.count_ahead(service.curator, rows, stream=stream))
             raise
         outcomes, head = await service.write(lambda: _take(service, sent, panel, stream))
     except UnitError:
@@ -124,13 +122,13 @@ async def _rehearsed(service: Service, sent: Sent, stream: str | None, make: Cal
     """What would become of a batch."""
 
     def known() -> tuple[tuple[Outcome, ...] | None, str]:
-        return rehearsal.known(service.curator, sent, stream=stream), service.curator.head
+        return intake.known_rehearsal(service.curator, sent, stream=stream), service.curator.head
 
     found, head = await service.write(known)
     if found is not None:
         return {**_answer(sent, None, found, head), "dry_run": True}
     panel = await service.make(make)
-    outcomes, refusal = await service.write(lambda: rehearsal.rehearse(service.curator, sent, panel, stream=stream))
+    outcomes, refusal = await service.write(lambda: intake.rehearse(service.curator, sent, panel, stream=stream))
     refused = None if refusal is None else problems.of_error(refusal).message
     return {**_answer(sent, panel, outcomes, head), "dry_run": True, "refused": refused}
 
@@ -152,18 +150,15 @@ def check_unit(found: Format, unit: str | None) -> None:
     """
     named = unit_in(found.value or "") if isinstance(found, Long) else ""
     if unit is not None and named not in ("", unit):
-        raise ReadingsError(
-            f"The query says unit={unit}, and the name of the column of values says {named}.",
-            hint="Leave the unit away, or name the column `value`.",
-        )
+        raise ReadingsError("body-unit-conflict", unit=unit, named=named)
 
 
 def _known(service: Service, sent: Sent, stream: str | None) -> tuple[tuple[Outcome, ...] | None, str]:
-    return batch.known(service.curator, sent, stream=stream), service.curator.head
+    return intake.known(service.curator, sent, stream=stream), service.curator.head
 
 
 def _take(service: Service, sent: Sent, panel: Panel, stream: str | None) -> tuple[tuple[Outcome, ...], str]:
-    return batch.take(service.curator, sent, panel, stream=stream), service.curator.head
+    return intake.take(service.curator, sent, panel, stream=stream), service.curator.head
 
 
 def _answer(sent: Sent, panel: Panel | None, outcomes: tuple[Outcome, ...], head: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from diurnal.curator.reading import Published, Reader
+from diurnal.curator.public_reader import Published, Reader
 from diurnal.curator.report import Report
 from diurnal.private import public
 from diurnal.show.export import csv_text, parquet_bytes, table_of

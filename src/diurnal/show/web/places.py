@@ -19,10 +19,9 @@ EVERY = 60.0
 class Places:
     """So many places, and so many of them for one client."""
 
-    def __init__(self, name: str, *, most: int, each: int | None = None, hint: str, retry: float) -> None:
-        """Places for what goes by a name, in the plural; `each` of None lets one client have all of them."""
-        self._name, self._most, self._each = name, most, each
-        self._hint, self._retry = hint, retry
+    def __init__(self, limit: str, *, most: int, each: int | None = None, retry: float) -> None:
+        """Places under a limit, whose name its words end with; `each` of None lets one client have all of them."""
+        self._limit, self._most, self._each, self._retry = limit, most, each, retry
         self._by: Counter[str] = Counter()
         self.taken = 0
         """How many are taken."""
@@ -34,14 +33,10 @@ class Places:
             ProblemError: There is none: 429 if the client has as many as one may, 503 if all are taken.
         """
         if self._each is not None and self._by[client] >= self._each:
-            said, limit = (
-                f"One client has at most {self._each} {self._name} at a time.",
-                f"{self._name} of a client",
-            )
-            raise ProblemError(429, "too-many", said, self._hint, retry=self._retry, limit=limit)
+            limit = f"client_{self._limit}"
+            raise ProblemError(f"http-many-{self._limit}", each=self._each, retry=self._retry, limit=limit)
         if self.taken >= self._most:
-            said = f"There are too many {self._name} at the moment."
-            raise ProblemError(503, "busy", said, self._hint, retry=self._retry, limit=self._name)
+            raise ProblemError(f"http-busy-{self._limit}", retry=self._retry, limit=self._limit)
         self._count(client, 1)
         held = [client]
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi import Path as InPath
 from starlette.responses import Response, StreamingResponse
 
-from diurnal.curator.reading import Published
+from diurnal.curator.public_reader import Published
 from diurnal.private import public
 from diurnal.readings.grid import Grid
 from diurnal.show.web import events
@@ -129,9 +129,7 @@ async def reports(
     found = service.hub.stream(stream)
     if step is not None:
         if start is not None or stop is not None:
-            raise ProblemError(
-                422, "range", "A step and a range exclude each other.", "Give step, or start and stop."
-            )
+            raise ProblemError("http-range")
         start, stop = str(step), str(step + 1)
     first = _step(start, found.plan.grid, found.first_step)
     asked = PageAsked(
@@ -237,12 +235,12 @@ def _accepted(accept: str | None) -> str:
             return forms[name]
     if {"*/*", "application/*"}.intersection(named):
         return "json"
-    raise ProblemError(406, "format", "There is no such format.", f"One of {', '.join(MEDIA)}.")
+    raise ProblemError("http-format", choices=", ".join(MEDIA))
 
 
 def _group(name: str | None, stream: Published) -> str | None:
     if name is not None and name not in {*stream.names, *(group.name for group in stream.groups)}:
-        raise ProblemError(404, "group", "The stream has no such group.", "GET /v1/streams names its groups.")
+        raise ProblemError("http-no-group")
     return name
 
 
@@ -259,5 +257,5 @@ def _step(edge: str | None, grid: Grid, otherwise: int) -> int:
             moment = moment.astimezone(ZoneInfo(grid.zone)).replace(tzinfo=None)
         apart = moment - datetime.fromisoformat(grid.anchor)
     except (ValueError, OverflowError):
-        raise ProblemError(422, "time", "That is no time.", "For example 2022-08-01T00:00.") from None
+        raise ProblemError("http-time") from None
     return max(0, -(-apart // timedelta(minutes=grid.minutes)))

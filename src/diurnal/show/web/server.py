@@ -73,18 +73,13 @@ class Door:
             InputError: One of these.
         """
         if (self.certificate is None) != (self.key is None):
-            raise InputError("Expected --tls-cert and --tls-key together.", hint="Or neither.")
+            raise InputError("tls-pair")
         if not is_own(self.host) and self.certificate is None and self.proxy is None:
-            raise InputError(
-                f"{self.host} can be reached from elsewhere, and tokens would go there in clear text.",
-                hint="Give --tls-cert and --tls-key; or --behind-proxy with the address of a proxy that has TLS.",
-            )
+            raise InputError("tls-needed", host=self.host)
         if self.proxy is not None and not all(map(is_network, self.proxy.split(","))):
-            raise InputError(
-                "Expected --behind-proxy as addresses or networks, with commas between.", hint="127.0.0.1"
-            )
+            raise InputError("proxy-addresses")
         if self.workers > 1 and "://" not in store:
-            raise InputError("A SQLite file has one writer.", hint="Take --workers 1, or PostgreSQL.")
+            raise InputError("sqlite-one-writer")
 
     @property
     def secure(self) -> bool:
@@ -310,7 +305,7 @@ def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, read
     server = Server(_config(app, door), ready=ready, stop=stop)
     server.run(sockets=[taken])
     if not server.started:
-        raise StoreError("The service could not begin.", hint="Its log says why; can the store be reached?")
+        raise StoreError("service-not-begun")
 
 
 def _config(app: FastAPI, door: Door) -> uvicorn.Config:
@@ -347,7 +342,7 @@ def _taken(door: Door) -> socket.socket:
     except (OSError, OverflowError) as cause:
         taken.close()
         why = getattr(cause, "strerror", None) or "no such port"
-        raise InputError(f"Port {door.port} of {door.host} cannot be taken ({why}).", hint="Say --port.") from None
+        raise InputError("service-port", port=door.port, host=door.host, reason=why) from None
     taken.set_inheritable(True)
     return taken
 

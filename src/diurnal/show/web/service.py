@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.reading import Published, Reader
+from diurnal.curator.public_reader import Published, Reader
 from diurnal.errors import NoStoreError, StoreError, StreamError
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
@@ -90,14 +90,9 @@ class Service:
         self.words: Kept[tuple[Any, str]] = Kept(limits.cache // 4, lambda said: len(said[1]))
         """Events as they are told, with where one is after them."""
         self.met = Met(self.metrics)
-        hint, past = "Read pages of reports instead.", "Listen from now on, and read pages of reports."
-        self.listeners = Places(
-            "listeners", most=limits.listeners, each=limits.client_listeners, hint=hint, retry=30
-        )
-        self.replays = Places("replays", most=limits.replays, each=limits.client_replays, hint=past, retry=5)
-        self._making_pages = Places(
-            "pages", most=limits.pages, each=limits.client_pages, hint="Ask again in a moment.", retry=1
-        )
+        self.listeners = Places("listeners", most=limits.listeners, each=limits.client_listeners, retry=30)
+        self.replays = Places("replays", most=limits.replays, each=limits.client_replays, retry=5)
+        self._making_pages = Places("pages", most=limits.pages, each=limits.client_pages, retry=1)
         self.metrics.listeners.set_function(lambda: self.listeners.taken)
         self.batches = 0
         """How many batches are in the house."""
@@ -235,7 +230,7 @@ class Service:
         """
         streams = self.hub.streams()
         if not streams:
-            raise StreamError("No stream takes readings.", hint="Start a plan first.")
+            raise StreamError("no-open-stream")
         return streams[-1].plan.grid, streams[-1].plan.domain
 
     def panel(self, readings: Readings, steps: range) -> Panel:

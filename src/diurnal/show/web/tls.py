@@ -20,8 +20,6 @@ ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,EN
 PRIVATE = re.compile(rb"-----BEGIN ([A-Z]+ )*PRIVATE KEY-----")
 PUBLIC = re.compile(rb"-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----")
 
-MAKE = "A PEM file begins with a line -----BEGIN"
-
 
 def check_tls(certificate: str, key: str) -> None:
     """Refuse a certificate and a key that no connection could be made with.
@@ -36,18 +34,12 @@ def check_tls(certificate: str, key: str) -> None:
     """
     public, private = _read(CERTIFICATE, certificate), _read(KEY, key)
     if not PUBLIC.search(public):
-        swapped = " It has a private key: are the two options swapped?" if PRIVATE.search(public) else ""
-        raise _error(CERTIFICATE, certificate, f"is no certificate in PEM.{swapped}", f"{MAKE} CERTIFICATE-----.")
+        code = "tls-certificate-is-key" if PRIVATE.search(public) else "tls-certificate-invalid"
+        raise _error(code, CERTIFICATE, certificate)
     if ENCRYPTED.search(private):
-        raise _error(
-            KEY,
-            key,
-            "is encrypted, and nobody is there to type its passphrase.",
-            "Write it without one, readable by the service's user alone: openssl pkey -in KEY -out PLAIN.",
-        )
+        raise _error("tls-key-encrypted", KEY, key)
     if not PRIVATE.search(private):
-        swapped = " It has a certificate: are the two options swapped?" if PUBLIC.search(private) else ""
-        raise _error(KEY, key, f"is no private key in PEM.{swapped}", f"{MAKE} PRIVATE KEY-----.")
+        raise _error("tls-key-is-certificate" if PUBLIC.search(private) else "tls-key-invalid", KEY, key)
     _load(certificate, key)
 
 
@@ -56,11 +48,10 @@ def _read(option: str, path: str) -> bytes:
         with Path(path).open("rb") as file:
             return file.read(LONGEST)
     except FileNotFoundError:
-        raise _error(option, path, "is not there.", "Check the path.") from None
+        raise _error("tls-file-missing", option, path) from None
     except OSError as cause:
-        why = cause.strerror or type(cause).__name__
-        remedy = "Let the service's user read it, and nobody else." if isinstance(cause, PermissionError) else ""
-        raise _error(option, path, f"cannot be read ({why}).", remedy or "Give a file in PEM.") from None
+        code = "tls-file-forbidden" if isinstance(cause, PermissionError) else "tls-file-unreadable"
+        raise _error(code, option, path, reason=cause.strerror or type(cause).__name__) from None
 
 
 def _load(certificate: str, key: str) -> None:
@@ -75,17 +66,12 @@ def _load(certificate: str, key: str) -> None:
     except (OSError, ValueError):
         reason = ""
     if "MISMATCH" in reason:
-        raise _error(
-            KEY,
-            key,
-            f"is not the key of the certificate {Path(certificate).name} ({CERTIFICATE}).",
-            "Give the key that the certificate was made with; in a chain its own certificate comes first.",
-        )
+        raise _error("tls-mismatch", KEY, key, certificate=Path(certificate).name, other=CERTIFICATE)
     # In words that are OpenSSL's own, and nothing of the file.
-    said = f" (OpenSSL: {reason.lower().replace('_', ' ')})" if re.fullmatch("[A-Z0-9_]{1,60}", reason) else ""
+    said = reason.lower().replace("_", " ") if re.fullmatch("[A-Z0-9_]{1,60}", reason) else "no reason given"
     is_public = reason.startswith(("EE_", "CA_")) or not _is_certificate(certificate)
     option, path = (CERTIFICATE, certificate) if is_public else (KEY, key)
-    raise _error(option, path, f"cannot be used{said}.", "Copy it again, whole; or make it anew.")
+    raise _error("tls-unusable", option, path, reason=said)
 
 
 def _is_certificate(path: str) -> bool:
@@ -97,5 +83,5 @@ def _is_certificate(path: str) -> bool:
     return True
 
 
-def _error(option: str, path: str, what: str, hint: str) -> InputError:
-    return InputError(f"{option}: {Path(path).name} {what}", hint=hint)
+def _error(code: str, option: str, path: str, **params: str) -> InputError:
+    return InputError(code, option=option, name=Path(path).name, **params)

@@ -69,11 +69,11 @@ def make(path: Path, *, name: str, role: str, days: int | None = None) -> str:
         InputError: There is one of that name, no such role, or no such number of days.
     """
     if role not in ROLES:
-        raise InputError(f"There is no role {role!r}.", hint=f"One of {', '.join(ROLES)}.")
+        raise InputError("token-role", role=role, choices=", ".join(ROLES))
     if not name or not name.isprintable() or len(name) > 64:
-        raise InputError("Expected a name of 1 to 64 letters.", hint="For example --name headend.")
+        raise InputError("token-name")
     if days is not None and whole(days, "days", least=1, error=InputError) > MOST_DAYS:
-        raise InputError(f"Expected days={days} of at most {MOST_DAYS}.", hint="Leave it out for no end.")
+        raise InputError("token-days", days=days, most_days=MOST_DAYS)
     shown, now = f"dn_{role}_{secrets.token_urlsafe(32)}", datetime.now(UTC)
     made = now.isoformat(timespec="seconds")
     until = None if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds")
@@ -81,9 +81,7 @@ def make(path: Path, *, name: str, role: str, days: int | None = None) -> str:
         found = load(path) if path.exists() else ()
         kept = [token for token in found if not (token.name == name and token.ended)]
         if any(token.name == name for token in kept):
-            raise InputError(
-                f"There is a token {name!r}.", hint="Revoke it first: `diurnal token revoke`; or take another name."
-            )
+            raise InputError("token-exists", name=name)
         _save(path, [*kept, Token(name=name, role=role, digest=digest_of(shown), made=made, until=until)])
     return shown
 
@@ -98,7 +96,7 @@ def revoke(path: Path, name: str) -> None:
         kept = load(path)
         left = [token for token in kept if token.name != name]
         if len(left) == len(kept):
-            raise InputError(f"There is no token {name!r}.", hint="`diurnal token list` names them.")
+            raise InputError("token-unknown", name=name)
         _save(path, left)
 
 
@@ -112,27 +110,20 @@ def load(path: Path) -> tuple[Token, ...]:
         with path.open(encoding="utf-8") as file:
             # Who can write it can let anybody in.
             if os.fstat(file.fileno()).st_mode & 0o022:
-                raise InputError(
-                    f"{path.name} can be written by others than its owner.", hint=f"chmod 600 {path.name}"
-                )
+                raise InputError("token-file-writable", name=path.name)
             content = json.loads(file.read())
         version = content["version"]
         if not isinstance(version, int) or version < 1:
             raise ValueError
         if version > VERSION:
-            raise InputError(
-                f"{path.name} is of version {version}, this diurnal reads up to {VERSION}.",
-                hint="Install a newer diurnal.",
-            )
+            raise InputError("token-file-version", name=path.name, version=version, known=VERSION)
         return tuple(_token(each) for each in content["tokens"])
     except OSError as cause:
-        raise InputError(
-            f"{path.name} cannot be read ({cause.strerror}).", hint="`diurnal token make` makes it."
-        ) from None
+        raise InputError("token-file-unreadable", name=path.name, reason=cause.strerror) from None
     except InputError:
         raise
     except (ValueError, TypeError, KeyError):
-        raise InputError(f"{path.name} is no file of tokens.", hint="`diurnal token make` makes one.") from None
+        raise InputError("token-file-invalid", name=path.name) from None
 
 
 def digest_of(token: str) -> str:
@@ -157,7 +148,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         folder = os.open(path.absolute().parent, os.O_RDONLY)
     except OSError as cause:
-        raise InputError(f"The folder of {path.name} cannot be read ({cause.strerror}).", hint="Make it.") from None
+        raise InputError("token-folder-unreadable", name=path.name, reason=cause.strerror) from None
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield

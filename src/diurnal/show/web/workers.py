@@ -53,6 +53,4 @@ def supervise(work: Callable[[], None], count: int) -> None:
     for each in running:
         each.join()
     if not stopping:
-        raise StoreError(
-            f"{TRIES} processes have died within a minute.", hint="Their log says why; can the store be reached?"
-        )
+        raise StoreError("workers-died", processes=TRIES)

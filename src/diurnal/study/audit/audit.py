@@ -22,15 +22,11 @@ from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms import Mechanism
 from diurnal.readings.progress import Progress
 from diurnal.study.audit import measured
-from diurnal.study.audit.bare import says_what_is_so
-from diurnal.study.audit.canary import Canary, canaries, to_audit
 from diurnal.study.audit.exact import Exact, worst_cases
-from diurnal.study.audit.expectation import layers, noise
-from diurnal.study.audit.facts import Fact, facts
-from diurnal.study.audit.fit import Draws, follows, never_twice
-from diurnal.study.audit.life import Life, Transcripts, live
-from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT, Bound, Pair
+from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT, Bound, Pair, says_what_is_so
 from diurnal.study.audit.refusals import refusals
+from diurnal.study.audit.statistic import Draws, follows, layers, never_twice, noise
+from diurnal.study.audit.transcripts import Canary, Fact, Life, Transcripts, canaries, facts, live, to_audit
 
 VERSION = 1
 CYCLES = 3
@@ -162,10 +158,7 @@ def audit(plan: Plan, *, deep: bool = False, effort: Effort | None = None, seed:
         PlanError: A mechanism is still to be chosen.
     """
     if "auto" in plan.mechanisms:
-        raise PlanError(
-            "The plan's mechanism is still to be chosen, and what is not decided cannot be audited.",
-            hint="Take dn.choose(plan, shape); or audit the plan of a started stream.",
-        )
+        raise PlanError("audit-plan-undecided")
     tried = to_audit(plan)
     every = canaries(tried, CYCLES)
     main = [canary for canary in every if canary.main]

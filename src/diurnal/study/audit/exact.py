@@ -1,19 +1,8 @@
-"""Exact: how far apart neighbours can be, worked out instead of sampled.
-
-What a household adds to the totals is asked of the same kernels and mechanisms that the curator uses; how far a
-move of the totals puts the laws of two transcripts apart follows from the law of the noise (`laws`). Households of
-every awkward kind, and many at random, are held against each other; the worst pair is compared with the promise.
-Where reports themselves are held against what households add, kernels are not asked, but done without (`own`).
-
-- A change of the periodic component moves the pattern's totals and *nothing else*: variations are the same, bit for
-  bit, in every cycle. So its loss is the same on every horizon.
-- A change of one cycle moves that cycle's totals alone.
-- A change of one cycle of the history moves profiles: the pattern's totals, and every reported cycle's by the same
-  move back, but for readings that are clipped or missing.
-"""
+"""Exact: the loss of a mechanism in closed form, from the laws of its noise."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,14 +13,141 @@ import numpy as np
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Loss
 from diurnal.promise.guarantee import HistoryBound
-from diurnal.promise.mechanisms import Mechanism
+from diurnal.promise.mechanisms import Cube, Gaussian, Laplace, Mechanism
 from diurnal.promise.mechanisms.base import SlotMechanism
+from diurnal.promise.mechanisms.basis import BasisMechanism
+from diurnal.promise.mechanisms.blocks import Blocks
 from diurnal.promise.query import CountingQuery
 from diurnal.readings import kernels
-from diurnal.readings.data import Integers, Marks
+from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.kernels import Atoms
-from diurnal.study.audit import laws
-from diurnal.study.audit.canary import Change, enough
+from diurnal.study.audit.transcripts import Change, enough
+
+
+def log_laplace(v: Floats | Integers, scale: float | Fraction) -> Floats:
+    """Independent Laplace noise: -|v|_1/scale of each row."""
+    said: Floats = -np.abs(np.asarray(v, dtype=float)).sum(axis=-1) / float(scale)
+    return said
+
+
+def log_gaussian(v: Floats | Integers, scale: float | Fraction) -> Floats:
+    """Independent Gaussian noise: -|v|_2^2/(2 scale^2) of each row."""
+    said: Floats = -(np.asarray(v, dtype=float) ** 2).sum(axis=-1) / (2 * float(scale) ** 2)
+    return said
+
+
+def log_cube(v: Floats | Integers, ranges: Sequence[int], rate: float | Fraction) -> Floats:
+    """Cube noise: -rate K(v), K the largest over s of the least r with |v_s| <= floor(r share_s)."""
+    sizes, levels = np.abs(np.rint(v)).astype(np.int64), np.zeros(np.shape(v))
+    for slot, share in enumerate(cube_shares(ranges)):
+        here = sizes[:, slot]
+        if share:
+            levels[:, slot] = -(-here * share.denominator // share.numerator)
+        else:
+            levels[:, slot] = np.where(here == 0, 0, np.inf)
+    said: Floats = -float(rate) * levels.max(axis=1)
+    return said
+
+
+def cube_shares(ranges: Sequence[int]) -> list[Fraction]:
+    """How far each slot's noise reaches, as a share of the widest; the j-th widest at least 1/(2j), or none."""
+    order = sorted(range(len(ranges)), key=lambda slot: -ranges[slot])
+    shares = [Fraction(width, max(ranges)) for width in ranges]
+    for j, slot in enumerate((each for each in order if ranges[each]), start=1):
+        shares[slot] = max(shares[slot], Fraction(1, 2 * j))
+    return shares
+
+
+def log_l2(v: Floats | Integers, rate: float | Fraction) -> Floats:
+    """l2-norm noise: -rate |v|_2 of each row."""
+    said: Floats = -float(rate) * np.sqrt((np.asarray(v, dtype=float) ** 2).sum(axis=-1))
+    return said
+
+
+def log_mass(mechanism: Mechanism, v: Floats | Integers) -> Floats:
+    """The logarithm of a mechanism's noise mass at vectors, a row each."""
+    if isinstance(mechanism, Laplace):
+        return log_laplace(v, mechanism.scale)
+    if isinstance(mechanism, Gaussian):
+        return log_gaussian(v, mechanism.scale)
+    if isinstance(mechanism, Cube):
+        return log_cube(v, mechanism.sensitivity.ranges, mechanism.rate)
+    assert isinstance(mechanism, (BasisMechanism, Blocks))
+    noise = noise_kind(mechanism)
+    if noise == "l2-norm":
+        return log_l2(v, mechanism.rate)
+    scale = 1 / mechanism.rate
+    return log_laplace(v, scale) if noise == "laplace" else log_gaussian(v, scale)
+
+
+def draw(mechanism: Mechanism, number: int, rng: np.random.Generator) -> Floats:
+    """Draws of a mechanism's law, a row each: for study, and never for a release.
+
+    The law is taken as continuous, so noise must be wide. A cube's radius is then a Gamma variable, and so is the
+    length of l2-norm noise, whose direction is anything.
+    """
+    if isinstance(mechanism, Laplace):
+        return rng.laplace(scale=float(mechanism.scale), size=(number, mechanism.dimension))
+    if isinstance(mechanism, Gaussian):
+        return rng.normal(scale=float(mechanism.scale), size=(number, mechanism.dimension))
+    if isinstance(mechanism, (BasisMechanism, Blocks)):
+        return _coefficients(mechanism, number, rng)
+    assert isinstance(mechanism, Cube)
+    shares = np.array([float(share) for share in cube_shares(mechanism.sensitivity.ranges)])
+    radius = rng.gamma(np.count_nonzero(shares) + 1, 1 / float(mechanism.rate), size=(number, 1))
+    drawn: Floats = rng.uniform(-1, 1, size=(number, len(shares))) * radius * shares
+    return drawn
+
+
+def _coefficients(mechanism: BasisMechanism | Blocks, number: int, rng: np.random.Generator) -> Floats:
+    kind, size, scale = noise_kind(mechanism), (number, mechanism.dimension), 1 / float(mechanism.rate)
+    if kind == "laplace":
+        return rng.laplace(scale=scale, size=size)
+    drawn = rng.normal(scale=scale, size=size)
+    if kind == "gaussian":
+        return drawn
+    lengths = rng.gamma(mechanism.dimension, scale, size=(number, 1))
+    drawn *= lengths / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return drawn
+
+
+def shape(mechanism: Mechanism) -> float:
+    """What kind of variable -log_mass of a draw is: Gamma of this shape and scale 1, where noise is wide.
+
+    The mass is exp(-r) at a distance r in the law's own norm, and within r there is room like r^d: one for each
+    component that moves. Of Gaussian noise r is half a square, and there is room like r^(d/2).
+    """
+    ranges = mechanism.sensitivity.ranges if isinstance(mechanism, Cube) else (1,) * mechanism.dimension
+    return sum(width > 0 for width in ranges) / (2 if is_gaussian(mechanism) else 1)
+
+
+def distances(mechanism: Mechanism, moves: Integers) -> Floats:
+    """How far moves of the totals (a row each, in units of a total) put two laws of what is released apart.
+
+    All noises but the Gaussian are norms, or subadditive: the worst log ratio of a move v is that of v from 0. The
+    Gaussian's is its concentrated loss, |v|^2/(2 scale^2).
+    """
+    return -log_mass(mechanism, np.asarray(moves, dtype=np.int64) * mechanism.multiplier)
+
+
+def epsilon_at(mechanism: Mechanism, distance: float, delta: Fraction | None) -> float:
+    """A distance as an epsilon; for Gaussian noise, at a delta."""
+    if not is_gaussian(mechanism) or distance == 0 or not math.isfinite(distance):
+        return distance
+    return float(Loss.concentrated(Fraction(distance)).at(delta))
+
+
+def is_gaussian(mechanism: Mechanism) -> bool:
+    """Whether the noise is Gaussian, and the promise with a delta."""
+    return noise_kind(mechanism) == "gaussian"
+
+
+def noise_kind(mechanism: Mechanism) -> str:
+    """What noise a mechanism's numbers have: laplace, gaussian, cube or l2-norm."""
+    if isinstance(mechanism, BasisMechanism):
+        return mechanism.basis.noise
+    return "l2-norm" if isinstance(mechanism, Blocks) else mechanism.name
+
 
 SLACK = 1e-9
 """What floats may add to a loss that is exact."""
@@ -230,8 +346,8 @@ def two_layers(plan: Plan, pattern: Integers, cycles: Integers) -> float:
     assert layers[1] is not None
     moves, found = pattern + cycles, []
     for part in np.unique(np.concatenate([moves, np.zeros_like(moves[:1])]), axis=0):
-        first = [float(laws.distances(layers[0], part[None])[0])]
-        rest = laws.distances(layers[1], moves - part).tolist()
+        first = [float(distances(layers[0], part[None])[0])]
+        rest = distances(layers[1], moves - part).tolist()
         both = [_loss(layers[0], each) for each in first] + [_loss(layers[1], each) for each in rest]
         finite = all(each is not None for each in both)
         found.append(_read(sum((each for each in both if each), NOTHING), plan) if finite else np.inf)
@@ -242,7 +358,7 @@ def _loss(layer: Mechanism, distance: float) -> Loss | None:
     """A distance as a loss; None if it has no end."""
     if not np.isfinite(distance):
         return None
-    return Loss.concentrated(Fraction(distance)) if laws.is_gaussian(layer) else Loss.pure(Fraction(distance))
+    return Loss.concentrated(Fraction(distance)) if is_gaussian(layer) else Loss.pure(Fraction(distance))
 
 
 def _read(loss: Loss, plan: Plan) -> float:
@@ -256,8 +372,8 @@ def _share(loss: float, promised: float) -> float:
 
 def _farthest(layer: Mechanism, contributions: Integers, plan: Plan) -> float:
     """The largest loss between any two of these contributions, a row each."""
-    far = max(float(laws.distances(layer, contributions - each).max()) for each in contributions)
-    return laws.epsilon_at(layer, far, _delta(plan))
+    far = max(float(distances(layer, contributions - each).max()) for each in contributions)
+    return epsilon_at(layer, far, _delta(plan))
 
 
 def _vectors(plan: Plan, layer: Mechanism, tries: int, rng: Random) -> Integers:

@@ -17,8 +17,7 @@ from diurnal.promise.budget import Budget
 from diurnal.promise.mechanisms import Basis, Mechanism
 from diurnal.promise.query import Share, Sum, Weighted
 from diurnal.readings.panel import Panel
-from diurnal.study.audit.facts import Fact
-from diurnal.study.audit.life import trusting
+from diurnal.study.audit.transcripts import Fact, trusting
 
 _PARTS = "part"
 ROOMY = 10

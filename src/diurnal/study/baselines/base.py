@@ -93,7 +93,7 @@ def totals(values: Floats, length: int) -> Floats:
     """Sums over consecutive blocks of so many steps."""
     whole(length, "length", least=1)
     if len(values) % length:
-        raise PlanError(f"Expected length={length} to divide {len(values)} steps.", hint="Take whole cycles.")
+        raise PlanError("baseline-length", length=length, steps=len(values))
     return np.asarray(values.reshape(-1, length).sum(axis=1))
 
 

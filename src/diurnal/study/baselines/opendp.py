@@ -44,7 +44,7 @@ class OpenDP(Additive):
 
     def draw(self, task: Task, rng: Random) -> Floats:
         if task.copies > 1:
-            raise PlanError("OpenDP draws for the households that are there.", hint="Take copies=1.")
+            raise PlanError("baseline-copies-opendp")
         low, high = task.domain[0], task.top(self.clamp)
         sums = np.clip(task.panel.readings, low, high).sum(axis=1)
         blocks = sums.reshape(-1, task.length(self.span)).tolist()

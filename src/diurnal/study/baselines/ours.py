@@ -1,7 +1,7 @@
 """Ours: plans as the curator runs them, beside their rivals. Drawn through the shipped curator, noise and all.
 
 Theorem 1 and cube hide profiles within the public range of a profile; the repair hides any one day as well; the
-chosen ones take bounds and mechanisms from public knowledge, as `informed` and `choose` do for anybody.
+chosen ones take bounds and mechanisms from public knowledge, as `with_public_bounds` and `choose` do for anybody.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from diurnal.curator.curator import Curator
 from diurnal.errors import PlanError
-from diurnal.planning.bounds import informed
+from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
@@ -90,7 +90,7 @@ class Ours(Additive):
 
     def draw(self, task: Task, rng: Random) -> Floats:
         if task.copies > 1:
-            raise PlanError("The curator draws for the households that are there.", hint="Take copies=1.")
+            raise PlanError("baseline-copies-curator")
         budget = Budget(pattern=task.epsilon, strong=task.epsilon, delta=task.delta)
         stream = Curator.in_memory(budget).start(
             self.plan(task), history=task.history, acknowledge="untested", accept_worse=True
@@ -121,7 +121,7 @@ class Ours(Additive):
             # No table says how many: some that divide the cycle.
             public["cycle_basis"] = Basis(size=math.gcd(task.slots, 4))
         if self.mechanism is None:
-            plan = informed(Plan(**public), shape, open_data=task.open_data)
+            plan = with_public_bounds(Plan(**public), shape, open_data=task.open_data)
             return choose(plan, shape, open_data=task.open_data)
         low, high = task.profile_range
         if LEVELS[self.level].layers == 2:

@@ -22,6 +22,7 @@ from diurnal.promise.budget import check_delta, zcdp_for
 from diurnal.readings import kernels
 from diurnal.readings.data import Floats, Integers
 from diurnal.readings.panel import Panel
+from diurnal.renamed import renamed
 
 Made = TypeVar("Made")
 Span = Literal["reading", "cycle", "everything"]
@@ -151,6 +152,7 @@ class Task(Private):
         return kernels.profiles(panel.readings, panel.present, slots=self.slots, min_readings=1)[0]
 
 
+@renamed(level="mean_reading")
 def task_of(
     panel: Panel,
     *,
@@ -160,7 +162,7 @@ def task_of(
     delta: Number = "1e-6",
     domain: tuple[int, int] | None = None,
     profile_range: tuple[int, int] | None = None,
-    level: float | None = None,
+    mean_reading: float | None = None,
 ) -> Task:
     """The task of reporting a panel's mean.
 
@@ -174,7 +176,7 @@ def task_of(
         delta: For Gaussian noise.
         domain: The public range of a reading; the panel's own unless given.
         profile_range: The public range of a profile in a slot; the domain unless given.
-        level: The publicly known mean of a reading; the open data's unless given, to which it is scaled.
+        mean_reading: The publicly known mean of a reading; the open data's unless given, to which it is scaled.
 
     Raises:
         PlanError: There are not two cycles, or no domain; the open data is private or on another grid; what is
@@ -182,8 +184,10 @@ def task_of(
         ReadingsError: The history is on another grid, comes after the panel, or is of other households; or there
             are readings outside the domain.
     """
-    instance(panel, Panel, "panel", hint="Make one with dn.panel.")
-    check_public(epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, level=level)
+    instance(panel, Panel, "panel", example="dn.panel(...)")
+    check_public(
+        epsilon=epsilon, delta=delta, domain=domain, profile_range=profile_range, mean_reading=mean_reading
+    )
     _check_open(open_data, panel, history)
     if history is None:
         cut = min(91, panel.n_cycles // 2)
@@ -191,12 +195,12 @@ def task_of(
     else:
         panel, history = _together(panel, history)
     if not history.n_cycles or not panel.n_cycles:
-        raise PlanError("Expected at least a cycle of history and one to report.", hint="Give more readings.")
+        raise PlanError("compare-too-short")
     domain = domain or panel.domain
     if domain is None:
-        raise PlanError("Expected the public range of a reading.", hint="For example domain=(0, 8000).")
+        raise PlanError("domain-missing")
     _check_inside((panel, history), domain)
-    open_data = _at_level(open_data, level)
+    open_data = _at_level(open_data, mean_reading)
     return Task(
         panel=_complete(panel.first(panel.n_cycles), domain),
         history=_complete(history.first(history.n_cycles), domain),
@@ -215,7 +219,7 @@ def check_public(
     delta: Number,
     domain: tuple[int, int] | None,
     profile_range: tuple[int, int] | None,
-    level: float | None,
+    mean_reading: float | None,
 ) -> None:
     """Refuse what cannot be publicly known, before any work is done with it.
 
@@ -226,14 +230,9 @@ def check_public(
     check_delta(delta)
     for name, pair in (("domain", domain), ("profile_range", profile_range)):
         if pair is not None and not pair[0] < pair[1]:
-            raise PlanError(
-                f"Expected {name}={tuple(pair)} to go from less to more.", hint=f"For example {name}=(0, 8000)."
-            )
-    if level is not None and not (math.isfinite(level) and level > 0):
-        raise PlanError(
-            f"Expected level={level:g} to be a finite number above 0.",
-            hint="The publicly known mean of a reading, in its unit: level=376.",
-        )
+            raise PlanError("range-order", name=name, pair=tuple(pair))
+    if mean_reading is not None and not (math.isfinite(mean_reading) and mean_reading > 0):
+        raise PlanError("mean-reading-range", mean=mean_reading)
 
 
 def _check_inside(panels: Iterable[Panel], domain: tuple[int, int]) -> None:
@@ -243,40 +242,39 @@ def _check_inside(panels: Iterable[Panel], domain: tuple[int, int]) -> None:
         int(np.count_nonzero(each.present & ((each.readings < low) | (each.readings > high)))) for each in panels
     )
     if outside:
-        raise ReadingsError(
-            f"{outside:,} readings lie outside the domain.",
-            hint="Give a wider one with domain=, or import with it: what lies outside is then set aside.",
-        )
+        raise ReadingsError("readings-outside-domain", readings=outside)
 
 
 def _check_open(open_data: Panel, panel: Panel, history: Panel | None) -> None:
     """Refuse open data that is private, or that tells nothing about such a cycle."""
-    instance(open_data, Panel, "open_data", hint="Public readings as a panel, never the private ones.")
+    instance(open_data, Panel, "open_data", example="dn.open_panel('public.parquet')")
     for private in (panel, *([] if history is None else [history])):
         check_open(open_data, private)
     own, other = ((grid.slots, grid.minutes, grid.unit) for grid in (panel.grid, open_data.grid))
     if own != other:
         raise PlanError(
-            f"The panel's cycle has {own[0]} steps of {own[1]} minutes in {own[2]}, the open data's {other[0]} of "
-            f"{other[1]} in {other[2]}.",
-            hint="Import both with the same interval, period and unit.",
+            "open-data-grid-of-panel",
+            slots=own[0],
+            minutes=own[1],
+            unit=own[2],
+            data_slots=other[0],
+            data_minutes=other[1],
+            data_unit=other[2],
         )
 
 
 def _together(panel: Panel, history: Panel) -> tuple[Panel, Panel]:
     """Both on the history's grid, with the households that are in both, in one order."""
-    instance(history, Panel, "history", hint="Make one with dn.panel.")
+    instance(history, Panel, "history", example="dn.panel(...)")
     panel = panel.on_grid(history.grid)
     if panel.first_step % panel.grid.slots or history.first_step % panel.grid.slots:
-        raise ReadingsError("Panel and history begin within a cycle.", hint="Let both begin with a whole one.")
+        raise ReadingsError("panel-within-cycle")
     if history.steps.stop > panel.first_step:
-        raise ReadingsError("The history goes on after the panel has begun.", hint="Give the readings before it.")
+        raise ReadingsError("history-overlaps-panel")
     places = {name: place for place, name in enumerate(history.households)}
     both = [place for place, name in enumerate(panel.households) if name in places]
     if not both:
-        raise ReadingsError(
-            "No household is in both panel and history.", hint="Give the same households' readings."
-        )
+        raise ReadingsError("history-other-households")
     theirs = [places[panel.households[place]] for place in both]
     return panel.columns(np.array(both)), history.columns(np.array(theirs))
 
@@ -297,10 +295,10 @@ def _complete(panel: Panel, domain: tuple[int, int]) -> Panel:
     )
 
 
-def _at_level(open_data: Panel, level: float | None) -> Panel:
+def _at_level(open_data: Panel, mean_reading: float | None) -> Panel:
     """Other households' readings, as if they used as much as these are publicly known to use."""
-    if level is None:
+    if mean_reading is None:
         return open_data
     readings, present = open_data.readings, open_data.present
-    scaled = np.rint(readings * (level / readings[present].mean())).astype(np.int64)
+    scaled = np.rint(readings * (mean_reading / readings[present].mean())).astype(np.int64)
     return Panel.from_array(scaled, present=present, households=open_data.households, grid=open_data.grid)

@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations, correlations
+from diurnal.periodicity.correlation import Correlations, correlations
 from diurnal.private import Private
 from diurnal.readings.panel import Panel
 from diurnal.readings.progress import Progress

@@ -116,13 +116,11 @@ def source(name: str, data: str | Path | None = None) -> Source:
         ReadingsError: The data cannot be read as the experiment's.
     """
     if name not in EXPERIMENTS:
-        raise InputError(f"There is no experiment {name!r}.", hint=f"There are {', '.join(EXPERIMENTS)}.")
+        raise InputError("experiment-unknown", name=name, choices=", ".join(EXPERIMENTS))
     if name == "town":
         return made_up()
     if data is None:
-        raise InputError(
-            f"The experiment {name} needs its data.", hint="Say where it is: data=...; town needs none."
-        )
+        raise InputError("experiment-needs-data", name=name)
     return _ausgrid(data) if name == "ausgrid" else _umass(data)
 
 

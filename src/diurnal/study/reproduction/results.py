@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.check.correlation import Correlations, correlations
-from diurnal.check.evidence import evidence
+from diurnal.periodicity.correlation import Correlations, correlations
+from diurnal.periodicity.evidence import evidence
 from diurnal.picture import Pictured
 from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.data import Floats, Integers

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from diurnal.check.correlation import correlations
-from diurnal.check.evidence import Evidence
+from diurnal.periodicity.correlation import correlations
+from diurnal.periodicity.evidence import Evidence
 from diurnal.private import Private
 from diurnal.study import paper
 from diurnal.study.reproduction.accuracy import STATED, Point, Series, error, gain

@@ -78,8 +78,6 @@ def _check(path: str) -> None:
         ReadingsError: It has signs of a pattern, or has been through `Path`, which takes one of two slashes away.
     """
     if re.search(r"[\[\]{}*?\\\n]", path):
-        raise ReadingsError(
-            "Spark would take the folder's name for a pattern.", hint="Give one without [ ] { } * ? and \\."
-        )
+        raise ReadingsError("spark-folder-name")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)", path):
-        raise ReadingsError("An address has two slashes.", hint="Give it as text: 's3a://lake/homes'.")
+        raise ReadingsError("spark-address")

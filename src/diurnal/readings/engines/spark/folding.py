@@ -59,7 +59,7 @@ class Cut:
         values = column.flatten()
         n, steps = len(column), self.steps
         if column.null_count or not (np.diff(column.offsets.to_numpy()) == steps).all():
-            raise ReadingsError("The table in the lake is damaged.", hint="Import it again.")
+            raise ReadingsError("lake-table-damaged")
         whole = values.null_count == 0
         marks = np.ones((n, steps), dtype=bool) if whole else values.is_valid().to_numpy(zero_copy_only=False)
         readings = (values if whole else values.fill_null(0)).to_numpy(zero_copy_only=whole).reshape(n, steps)

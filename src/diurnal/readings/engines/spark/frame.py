@@ -28,16 +28,19 @@ class SparkFrame(Part):
 
     frame: Any = field(repr=False)
     name: str = NAME
+    engine = "spark"
 
     @property
     def column_names(self) -> tuple[str, ...]:
         return self._unique(self.frame.columns)
 
     def tables(self, columns: Sequence[str], *, encoded: Sequence[str] = ()) -> Iterator[Table]:
-        raise self.error("Its rows are not read here.", hint="Make a panel: dn.panel(..., out='lake/homes').")
+        raise self.fault("spark-rows-elsewhere")
 
-    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
-        return super().error(message, hint=hint)
+    def fault(
+        self, code: str, *, line: int | None = None, kind: type[ReadingsError] = ReadingsError, **params: Any
+    ) -> ReadingsError:
+        return super().fault(code, kind=kind, **params)
 
 
 @dataclass(frozen=True)
@@ -51,5 +54,7 @@ class Batch(Frame):
         """A batch as a part."""
         return cls(pa.Table.from_batches([batch]))
 
-    def error(self, message: str, *, line: int | None = None, hint: str) -> ReadingsError:
-        return super().error(message, hint=hint)
+    def fault(
+        self, code: str, *, line: int | None = None, kind: type[ReadingsError] = ReadingsError, **params: Any
+    ) -> ReadingsError:
+        return super().fault(code, kind=kind, **params)

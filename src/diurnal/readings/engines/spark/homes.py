@@ -22,7 +22,6 @@ from diurnal.readings.engines.spark.folding import Cut, quoted
 from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, LakeData, open_panel, roster_digest
 from diurnal.readings.engines.spark.session import (
     Batches,
-    active_session,
     alone,
     batches_of,
     mapped,
@@ -176,15 +175,3 @@ def beside(kept: Panel, panel: Panel) -> Panel:
     gone = tuple(kept.n_steps + row - start for row in second.cut.gone if start <= row < stop)
     data = LakeData(rows, first.n_places, max(first.tasks, second.tasks), Cut(length, (0, length), gone))
     return replace(kept, data=data)
-
-
-def names_in(path: str) -> list[str]:
-    """What is in a folder; nothing, if there is none."""
-    with running("looking for homes"):
-        return Folder(active_session(), path).names() or []
-
-
-def discard(path: str) -> None:
-    """Delete a kept panel, if it is there."""
-    with running("deleting homes"):
-        Folder(active_session(), path).delete("")

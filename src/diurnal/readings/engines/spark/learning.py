@@ -119,7 +119,7 @@ def _stage_of(table: pa.Table, format_: Format, part: SparkFrame) -> tuple[Stage
     times = sorted(kinds.get("time", []), key=lambda row: (row["names"], row["seconds"], row["minutes"]))
     asides = {row["names"][0]: row["n"] for row in kinds.get("aside", [])}
     if not times:
-        raise part.error("It has no rows.", hint="Check that it is the right frame.")
+        raise part.fault("spark-no-rows")
     stage = Stage(None, format_)
     try:
         _fill(stage, part, kinds, times)

@@ -33,14 +33,11 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
         ReadingsError: Something cannot be read as readings, or cannot be kept there; there is no new panel.
     """
     if out is None:
-        raise ReadingsError("A panel of a Spark frame lies in a folder.", hint="Say where: out='lake/homes'.")
+        raise ReadingsError("spark-needs-folder")
     frame = given.parts[0].frame
     session = frame.sparkSession
     if options.on_duplicate != "refuse":
-        raise ReadingsError(
-            "A Spark frame has no order of rows, so none is the first or the last.",
-            hint="Leave on_duplicate='refuse', and drop duplicates before: frame.dropDuplicates(...).",
-        )
+        raise ReadingsError("spark-no-order")
     with running(f"writing {Path(str(out)).name}"):
         folder = Folder(session, str(out))
         _check_place(folder, Path(str(out)).name)
@@ -48,13 +45,10 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
     try:
         job = Job.of(given, options, stage, n_rows)
         if len(job.rules.doubled) and not job.rules.instants:
-            raise ReadingsError(
-                "A Spark frame has no order of rows, so the two showings of a doubled hour cannot be told apart.",
-                hint="Give times with an offset, or leave fold='calendar'.",
-            )
+            raise ReadingsError("spark-doubled-hour")
         for name in job.panel.groups:
             if name.casefold() in OWN:
-                raise ReadingsError(f"A partition cannot be called {name!r}.", hint="Give it another name.")
+                raise ReadingsError("partition-name", name=name)
         name = f"{TABLE}{uuid.uuid4().hex[:16]}"
         try:
             facts = _written(session, folder, name, job, n_rows)
@@ -80,10 +74,7 @@ def _check_place(folder: Folder, name: str) -> None:
     except NotADirectoryError:
         names = ["a file"]
     if any(not each.startswith((TABLE, FACTS, f".{FACTS}")) for each in names or ()):
-        raise ReadingsError(
-            f"{name} is something else than a panel in a folder of its own, and is not written over.",
-            hint="Give a folder that is not there yet.",
-        )
+        raise ReadingsError("spark-folder-taken", name=name)
     folder.make()
 
 
@@ -109,9 +100,7 @@ def _written(session: Any, folder: Folder, name: str, job: Any, n_rows: int) -> 
         job.tally += Counter(account["tally"])
     job.check_some()
     if homes != n or job.tally["kept"] + job.set_aside.total() != n_rows:
-        raise job.given.parts[0].error(
-            "It gave other rows when it was read a second time.", hint="Write it as a table first, and read that."
-        )
+        raise job.given.parts[0].fault("spark-rows-changed")
     panel = job.panel
     return {
         "version": VERSION,

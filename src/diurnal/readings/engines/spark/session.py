@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import sys
 import warnings
@@ -11,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from diurnal import errors
-from diurnal.errors import DiurnalError, InputError, ReadingsError, installs
+from diurnal.errors import DiurnalError, InputError, ReadingsError
 from diurnal.readings.engines.spark.java import find_java
 
 PANDAS = "PySpark does not yet fully support pandas"
@@ -41,7 +43,7 @@ def make_session(master: str, settings: Mapping[str, str] = MappingProxyType({})
         try:
             from pyspark.sql import SparkSession
         except ModuleNotFoundError:
-            raise InputError("Spark is not installed here.", hint=installs("spark")) from None
+            raise InputError("extra-missing", what="The engine spark", module="pyspark", extra="spark") from None
         local = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {}
         # Tasks run on the same Python as the rest: another one may lack a library, or have another NumPy.
         with _environment(JAVA_HOME=str(find_java()), PYSPARK_PYTHON=sys.executable, **local):
@@ -66,10 +68,7 @@ def _made(session: Any, master: str, settings: Mapping[str, str]) -> Any:
         kind = type(cause).__name__
     finally:
         os.umask(before)
-    raise InputError(
-        f"Spark does not start ({kind}).",
-        hint=f"Check the master {master!r}, and that Java runs: `java -version`.",
-    )
+    raise InputError("spark-not-started", reason=kind, master=master)
 
 
 @contextlib.contextmanager
@@ -154,21 +153,24 @@ def running(what: str) -> Iterator[None]:
         if not type(cause).__module__.startswith(("pyspark", "py4j")):
             raise
         kind = type(cause).__name__
-        raise ReadingsError(
-            f"Spark could not finish: {what} ({kind}).", hint="Its own log says where it failed."
-        ) from None
+        raise ReadingsError("spark-failed", what=what, reason=kind) from None
 
 
 Refusal = tuple[str, str, str]
-"""An error of ours as data: its kind, its message, its hint."""
+"""An error of ours as data: its kind, its code, and its parameters as JSON."""
 
 
 def refusal(error: DiurnalError) -> Refusal:
     """An error as data: an exception in a task would be tried again, and come back as a trace."""
-    return type(error).__name__, error.message, error.hint
+    return type(error).__name__, error.code, json.dumps(error.params, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it: a number of NumPy's stays one, since words may ask for its thousands."""
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def refuse(said: Refusal) -> None:
     """Raise an error that came back as data."""
     kind = getattr(errors, said[0], ReadingsError)
-    raise kind(said[1], hint=said[2])
+    raise kind(said[1], **json.loads(said[2]))

@@ -168,10 +168,7 @@ class Sorting:
         try:
             found = resample(rows, roster.meters(0, len(roster.households)), self.rules)
         except DuplicateError:
-            raise ReadingsError(
-                f"{NAME}: Two values for one meter and time.",
-                hint="Correct the source: a Spark frame has no order.",
-            ) from None
+            raise ReadingsError("spark-duplicate", name=NAME) from None
         return self._table(found, roster.households, place, found.counts + block.lost)
 
     def _table(

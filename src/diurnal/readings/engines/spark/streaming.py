@@ -39,9 +39,7 @@ def each_batch(
         DiurnalError: What `take` has refused; the batch is given again after a restart.
     """
     if not (is_spark(frame) and frame.isStreaming):
-        raise ReadingsError(
-            "Expected a streaming frame.", hint="spark.readStream.schema(...).parquet('landing'), for example."
-        )
+        raise ReadingsError("frame-not-streaming")
     refused: list[DiurnalError] = []
 
     def given(batch: Any, number: int) -> None:

@@ -36,10 +36,7 @@ class WaitingRows:
         kind = kinds.get(str(format_.time)) if isinstance(format_, Long) else None
         elsewhere = kind == "timestamp_ntz" and format_.zone not in (None, grid.zone)
         if kind not in ("timestamp", "timestamp_ntz") or elsewhere:
-            raise SparkFrame(batch).error(
-                "Rows that wait in the lake need a time that Spark understands, and a row a reading.",
-                hint="frame.withColumn('time', to_timestamp('time')), for example: a moment.",
-            )
+            raise SparkFrame(batch).fault("spark-waiting-time")
         self._batch, self._format, self._grid, self._kind = batch, format_, grid, kind
         self._folder = Folder(batch.sparkSession, f"{checkpoint}/diurnal-open")
 

@@ -10,30 +10,31 @@ from pydantic import BaseModel, Field
 from diurnal.show.web.models.shape import AFTER, NAME, NUMBER, SIGNED, STREAM, shown
 
 REFUSED = {
+    "type": "urn:diurnal:budget-exceeded",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "The plan asks for 1 of the pattern budget; 1 was allowed in all and 0.5 is left.",
     "code": "budget",
-    "message": "The cap would be passed.",
-    "hint": "Ask for less, or raise the cap.",
+    "remedy": "An epsilon of at most 0.5 would be allowed.",
     "request": "5f0c1e2d3b4a59687786958493a2b1c0",
 }
 
 
-class Refusal(BaseModel):
-    """Why something was refused."""
+class Problem(BaseModel):
+    """Everything that is refused has this shape (RFC 9457)."""
 
     model_config = shown(REFUSED)
 
-    code: str = Field(description="The reason in a word, for programs.")
-    message: str = Field(description="The reason in a sentence.")
-    hint: str = Field(description="What to do about it.")
+    type: str = Field(description="What was wrong, as an identifier: urn:diurnal: and the code of the error.")
+    title: str = Field(description="What the status means.")
+    status: int = Field(description="The status of the answer.")
+    detail: str = Field(description="What was wrong, in a sentence.")
+    code: str = Field(description="Of which kind that is, in a word, for programs.")
+    remedy: str = Field(description="What to do about it.")
     request: str = Field(description="The number of the request, as in the log and in X-Request-Id.")
-
-
-class Error(BaseModel):
-    """Everything that is refused has this shape."""
-
-    model_config = shown({"error": REFUSED})
-
-    error: Refusal = Field(description="What was refused, and why.")
+    error: dict[str, str] = Field(
+        default={}, deprecated=True, description="The shape of earlier versions: code, message, hint and request."
+    )
 
 
 LISTED = {

@@ -32,7 +32,7 @@ TAKEN_BY = {
     "again": False,
     "taken": 225,
     "waiting": 0,
-    "set_aside": {"held before": 1},
+    "set_aside": {"held_before": 1},
     "reports": 1,
     "units": "plausible",
 }

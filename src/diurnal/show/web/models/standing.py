@@ -98,7 +98,7 @@ STANDING = {
     "closes": "2022-10-03T14:00:00+00:00",
     "overdue": 0,
     "acknowledged": "e310c762fb620205",
-    "counts": {"outside the domain": 2},
+    "counts": {"outside_domain": 2},
     "units": [],
     "refused": 0,
     "looked": {"plausible": 10848},

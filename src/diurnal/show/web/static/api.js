@@ -30,7 +30,7 @@ export async function answer(path, options = {}) {
   }
   if (found.ok) return found;
   const said = await found.json().catch(() => ({}));
-  throw new Refused(found.status, said.error || { message: `The service said ${found.status}.` });
+  throw new Refused(found.status, said.detail ? { ...said, message: said.detail, hint: said.remedy } : { message: `The service said ${found.status}.` });
 }
 
 export const get = async (path, options) => (await answer(path, options)).json();

@@ -9,14 +9,14 @@ const EVERY = 20000, drifts = new Map();
 const link = (stream) => make("a", { href: `/streams/${stream.plan}` }, `Plan ${stream.plan.slice(0, 12)}`);
 
 function aside(stream) {
-  const lines = Object.entries(stream.counts).sort().map(([what, number]) => [what, number.toLocaleString("en")]);
+  const lines = Object.entries(stream.counts).sort().map(([what, number]) => [what.replaceAll("_", " "), number.toLocaleString("en")]);
   if (!lines.length) return make("p", {}, "Nothing has been late or set aside.");
   return boxed(["set aside", "count"], lines, { caption: `Set aside by plan ${stream.plan.slice(0, 12)}`, numbers: [1] });
 }
 
 // What an operator should look at before anything is lost: wrong clocks, and days that do not close.
 function warnings(stream) {
-  const DAY = 86400000, ahead = stream.counts["ahead of the clock"] ?? 0, found = [];
+  const DAY = 86400000, ahead = stream.counts.ahead_of_clock ?? 0, found = [];
   if (stream.overdue) found.push(`${count(stream.overdue, "cycle")} past the deadline and still open.`);
   else if (stream.held_since && Date.now() - Date.parse(stream.held_since) > DAY) found.push("Readings have been held open for more than a day: some homes, or some half hours, are missing.");
   if (stream.stray_steps) found.push(`${count(stream.stray_steps, "step")} held ahead of what all other homes have sent: the clock of a meter may be wrong.`);

@@ -15,7 +15,7 @@ print(found[0])
 """
 
 from diurnal.study.audit.attacks.population import Population
-from diurnal.study.audit.attacks.result import Attack, Outcome, PrivateAttack
+from diurnal.study.audit.attacks.releases import Attack, Outcome, PrivateAttack
 from diurnal.study.audit.attacks.run import ATTACKS, attacks
 
 __all__ = ["ATTACKS", "Attack", "Outcome", "Population", "PrivateAttack", "attacks"]

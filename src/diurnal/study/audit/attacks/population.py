@@ -1,15 +1,21 @@
-"""Population: the homes that attacks are tried on, real or made up."""
+"""The population that attacks are run on, and the setting of each attack."""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+
+import numpy as np
 
 from diurnal.errors import PlanError
 from diurnal.exact import Number
 from diurnal.private import Private
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
+from diurnal.study.audit.attacks.releases import Release
 from diurnal.study.baselines import Task, task_of
 from diurnal.study.town import Town
 
@@ -72,19 +78,12 @@ class Population(Private):
             cut = min(max(HISTORY, panel.n_cycles // 4), panel.n_cycles)
             history, panel = panel.first(cut), panel.after(cut)
         if min(history.n_cycles, panel.n_cycles) < HISTORY:
-            raise PlanError(
-                f"Expected at least {HISTORY} cycles of history and as many to report, got {history.n_cycles} and "
-                f"{panel.n_cycles}.",
-                hint="Give more readings.",
-            )
+            raise PlanError("attack-too-short", needed=HISTORY, history=history.n_cycles, cycles=panel.n_cycles)
         if panel.n_households < HOMES:
-            raise PlanError(
-                f"Expected at least {HOMES} homes, got {panel.n_households}.",
-                hint="Half of them are what the attacker knows, and the smallest group has 15.",
-            )
+            raise PlanError("attack-too-few-homes", needed=HOMES, homes=panel.n_households)
         domain = domain or panel.domain
         if domain is None:
-            raise PlanError("Expected the public range of a reading.", hint="For example domain=(0, 8000).")
+            raise PlanError("domain-missing")
         return cls(
             panel=panel,
             history=history,
@@ -145,11 +144,30 @@ def _other_town(grid: Grid) -> Panel:
     """Open data that nobody has to give: a made-up town on the same grid."""
     slots = 24 * 60 // grid.minutes
     if grid.unit != "Wh" or grid.slots != slots or 60 % grid.minutes:
-        raise PlanError(
-            f"No made-up town has cycles of {grid.slots} steps of {grid.minutes} minutes in {grid.unit}.",
-            hint="Give open_data=public readings of other homes.",
-        )
+        raise PlanError("town-grid", slots=grid.slots, minutes=grid.minutes, unit=grid.unit)
     return Town(homes=100, days=2 * HISTORY, seed=OTHER, minutes=grid.minutes).panel()
 
 
 __all__ = ["HISTORY", "Population"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Setting:
+    """On whom, at which epsilon, against which releases, and how thoroughly."""
+
+    population: Population
+    """On whom."""
+    epsilon: Fraction
+    """What each release may spend."""
+    releases: tuple[Release, ...]
+    """What is attacked."""
+    deep: bool = False
+    """Whether to take minutes for narrow intervals."""
+    seed: int = 1
+    """Which homes are looked at."""
+    advance: Callable[[float], None] = lambda _: None
+    """Told which share of an attack has been done."""
+
+    def rng(self, attack: str, *more: int) -> np.random.Generator:
+        """For choices of homes: an attack's own, so that it finds the same alone as among others."""
+        return np.random.default_rng([self.seed, zlib.crc32(attack.encode()), *more])

@@ -10,12 +10,10 @@ from diurnal.errors import InputError
 from diurnal.exact import Number, instance, positive
 from diurnal.planning.plan import Plan
 from diurnal.readings.progress import Progress
-from diurnal.study.audit.attacks import person, rosters, streams, words
-from diurnal.study.audit.attacks.membership import membership
-from diurnal.study.audit.attacks.population import Population
-from diurnal.study.audit.attacks.releases import releases
-from diurnal.study.audit.attacks.result import Attack, Outcome, PrivateAttack
-from diurnal.study.audit.attacks.setting import Setting
+from diurnal.study.audit.attacks import attackers, words
+from diurnal.study.audit.attacks.attackers import membership
+from diurnal.study.audit.attacks.population import Population, Setting
+from diurnal.study.audit.attacks.releases import Attack, Outcome, PrivateAttack, releases
 
 Outcomes = tuple[Outcome, ...]
 
@@ -35,13 +33,13 @@ class Findings:
 
 
 def _slot_minimum(setting: Setting) -> Findings:
-    chance = streams.nothing_known(streams.slot_minimum_task(setting))
-    return Findings(outcomes=streams.slot_minimum(setting), chance=chance)
+    chance = attackers.nothing_known(attackers.slot_minimum_task(setting))
+    return Findings(outcomes=attackers.slot_minimum(setting), chance=chance)
 
 
 def _known_totals(setting: Setting) -> Findings:
-    chance = streams.nothing_known(streams.known_totals_task(setting))
-    return Findings(outcomes=streams.known_totals(setting), chance=chance)
+    chance = attackers.nothing_known(attackers.known_totals_task(setting))
+    return Findings(outcomes=attackers.known_totals(setting), chance=chance)
 
 
 def _plain(attack: Callable[[Setting], Outcomes]) -> Callable[[Setting], Findings]:
@@ -53,15 +51,15 @@ def _told(attack: Callable[[Setting], Any]) -> Callable[[Setting], Findings]:
 
 
 ATTACKS: dict[str, Callable[[Setting], Findings]] = {
-    "differencing": _plain(streams.differencing),
+    "differencing": _plain(attackers.differencing),
     "slot minimum": _slot_minimum,
     "known totals": _known_totals,
-    "leaving and joining": _told(rosters.leaving),
-    "overlapping rosters": _told(rosters.overlapping),
-    "weights": _plain(rosters.weights),
-    "absence": _plain(person.absence),
+    "leaving and joining": _told(attackers.leaving),
+    "overlapping rosters": _told(attackers.overlapping),
+    "weights": _plain(attackers.weights),
+    "absence": _plain(attackers.absence),
     "membership": _plain(membership),
-    "profile": _told(person.profile),
+    "profile": _told(attackers.profile),
 }
 """How each is made, by its name."""
 
@@ -98,7 +96,7 @@ def attacks(
         InputError: There is no attack of that name.
         PlanError: The plan counts households, or does not fit the population.
     """
-    instance(population, Population, "population", hint="Make one with Population.of(panel, domain=...).")
+    instance(population, Population, "population", example="Population.of(panel, domain=...)")
     names = _named(only)
     with Progress("Attacks", PARTS * len(names)) as bar:
         setting = Setting(
@@ -128,7 +126,7 @@ def _named(only: Iterable[str] | None) -> list[str]:
     wanted = set(ATTACKS) if only is None else {only} if isinstance(only, str) else set(only)
     unknown = wanted - set(ATTACKS)
     if unknown:
-        raise InputError(f"There is no attack {sorted(unknown)[0]!r}.", hint=f"There are {', '.join(ATTACKS)}.")
+        raise InputError("attack-unknown", unknown=sorted(unknown)[0], choices=", ".join(ATTACKS))
     return [name for name in ATTACKS if name in wanted]
 
 

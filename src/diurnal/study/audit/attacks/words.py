@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from diurnal.study.audit.attacks.person import ALL_READINGS, MEAN_DAYS
-from diurnal.study.audit.attacks.releases import GIVEN, NO_NOISE, PATTERN, STRONG, THEOREM_1
-from diurnal.study.audit.attacks.result import Outcome
-from diurnal.study.audit.attacks.rosters import DIGITS, HEAVIEST, JOINS, LEAVES, ONE_STORE, TWO_STORES
-from diurnal.study.audit.attacks.streams import CALENDAR, KNOWN
+from diurnal.study.audit.attacks.attackers import (
+    ALL_READINGS,
+    CALENDAR,
+    DIGITS,
+    HEAVIEST,
+    JOINS,
+    KNOWN,
+    LEAVES,
+    MEAN_DAYS,
+    ONE_STORE,
+    TWO_STORES,
+)
+from diurnal.study.audit.attacks.releases import GIVEN, NO_NOISE, PATTERN, STRONG, THEOREM_1, Outcome
 
 ALIKE = "about as well as"
 
