@@ -49,6 +49,14 @@ SAMPLERS = {
     "l2-norm in three": (3, lambda f: lambda: noise.l2_norm(3, 1 / f), lambda v: exact.log_l2(v, 1)),
 }
 
+LENGTHS = {
+    # How many components, at which rate: two groups, two uneven ones, four, and four of which one is a single number.
+    "in four": (4, Fraction(9, 10)),
+    "in five": (5, Fraction(9, 10)),
+    "in six": (6, Fraction(13, 10)),
+    "in seven": (7, Fraction(7, 5)),
+}
+
 
 def goodness_of_fit(drawn, dimension, log_mass):
     """The p-value of vectors against a mass function, cells of small expectation merged."""
@@ -147,13 +155,59 @@ def test_a_law_three_percent_off_is_told_apart(name):
         assert CLOSE[name](factor) < REJECT
 
 
-def test_large_l2_norm_noise_ten_percent_off_is_told_apart():
-    """At a scale of 2^44 the length of nine components is a Gamma variable of the rate, and of none 10 % off."""
-    rate = Fraction(7, 2**46)
-    for factor in (Fraction(1), Fraction(11, 10), Fraction(9, 10)):
-        lengths = column([noise.l2_norm(9, rate * factor) for _ in range(3500)], rate, 2)
-        p = equal_shares(lengths, stats.gamma(9).ppf)
+def points_by_square(size, most):
+    """How many integer points of `size` components have each squared length up to `most`."""
+    counts = np.zeros(most + 1)
+    counts[0] = 1
+    for _ in range(size):
+        longer = counts.copy()
+        for v in range(1, math.isqrt(most) + 1):
+            longer[v * v :] += 2 * counts[: most + 1 - v * v]
+        counts = longer
+    return counts
+
+
+def fits_lengths(squares, size, rate):
+    """The p-value of squared lengths against the exact mass of l2-norm noise, cells of small expectation merged."""
+    most = 4000
+    mass = points_by_square(size, most) * np.exp(-float(rate) * np.sqrt(np.arange(most + 1)))
+    expected = mass / mass.sum() * len(squares)
+    kept = np.flatnonzero(expected >= 20)
+    seen = np.bincount(np.minimum(squares, most), minlength=most + 1)[kept]
+    hoped = np.append(expected[kept], len(squares) - expected[kept].sum())
+    return stats.chisquare(np.append(seen, len(squares) - seen.sum()), hoped).pvalue
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_trees_of_groups_draw_the_exact_law_on_a_coarse_lattice(name):
+    """Squared lengths of vectors made of groups have the exact mass of l2-norm noise; one 15 % off does not."""
+    size, rate = LENGTHS[name]
+    for factor in (1, Fraction(115, 100), Fraction(85, 100)):
+        squares = [sum(v * v for v in noise.l2_norm(size, rate * factor)) for _ in range(5000)]
+        p = fits_lengths(squares, size, rate)
         assert p > ACCEPT if factor == 1 else p < REJECT
+
+
+@pytest.mark.parametrize(("size", "draws"), [(3, 20_000), (9, 7000), (17, 10_000), (48, 4000)])
+def test_large_l2_norm_noise_off_by_a_little_is_told_apart(size, draws):
+    """At a scale of 2^44 the length is a Gamma variable of the rate, and of none 3 % off (10 % with few components)."""
+    rate, off = Fraction(7, 2**46), Fraction(3 if size >= 17 else 10, 100)
+    lengths = column([noise.l2_norm(size, rate) for _ in range(draws)], rate, 2)
+    assert stats.kstest(lengths, "gamma", args=(size,)).pvalue > ACCEPT
+    for factor in (1 - off, 1 + off):
+        assert stats.kstest(lengths * float(factor), "gamma", args=(size,)).pvalue < REJECT
+
+
+def test_directions_of_a_large_vector_are_uniform():
+    """No component, group of components or sign is favoured: their squares share the length as a sphere's do."""
+    vectors = np.array([noise.l2_norm(21, Fraction(7, 2**46)) for _ in range(3000)], dtype=float)
+    directions = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+    for first, last in [(0, 5), (5, 10), (0, 10), (11, 21), (3, 8)]:
+        share = (directions[:, first:last] ** 2).sum(axis=1)
+        beta = stats.beta((last - first) / 2, (21 - last + first) / 2)
+        assert stats.kstest(share, beta.cdf).pvalue > ACCEPT
+    for component in directions.T:
+        assert stats.binomtest(int((component > 0).sum()), len(component)).pvalue > ACCEPT
 
 
 @pytest.mark.parametrize("scale", [2**31, 2**40, 2**48])
@@ -233,19 +287,20 @@ def test_a_word_that_is_an_edge_asks_for_another(monkeypatch):
         assert not asked
 
 
-@given(st.integers(1, 17), st.fractions(Fraction(1, 2**44), 100, max_denominator=2**44))
+@given(st.integers(1, 400), st.fractions(Fraction(1, 2**44), 100, max_denominator=2**44))
 def test_no_l2_norm_proposal_falls_off_faster_than_its_law(size, rate):
-    """The rate of proposals is at most rate/sqrt(size), or one would be accepted with more than certainty."""
-    assert rate**2 * (1 - Fraction(1, 2**18)) <= size * noise._proposal(size, rate) ** 2 <= rate**2
-
-
-@pytest.mark.parametrize(("more", "units"), [(-1, 2), (0, 3), (1, 3)])
-def test_whole_units_of_a_root_are_counted_exactly(more, units, monkeypatch):
-    """sqrt(square) - less of just three units is three trials of exp(-1), and of a hair less is two."""
-    trials = []
-    monkeypatch.setattr(noise, "_accept", lambda *chance: trials.append(chance) or True)
-    noise._accept_root((2**40 + 3 * 2**20) ** 2 + more, 2**40, 2**20)
-    assert trials == [(1, 1)] * units
+    """In every group squares of rates add up to at most its own: else a proposal would be more than certain."""
+    tree, proposal = noise._l2_tree(size, rate)
+    groups = [tree]
+    while groups:
+        group = groups.pop()
+        groups += group.groups
+        rates = [part.rate for part in group.groups] or [proposal] * group.size
+        assert group.rate**2 * (1 - Fraction(1, 2**15)) <= sum(r * r for r in rates) <= group.rate**2
+        assert sum(part.size for part in group.groups) in (0, group.size)
+        assert group.groups or group.size <= 3
+        assert group.slope == group.rate * group.unit
+        assert list(group.steps) == [r * group.unit for r in (rates if group.groups else [proposal])]
 
 
 @pytest.mark.parametrize("failure", range(1, 10))
@@ -383,84 +438,103 @@ def test_the_source_knows_no_generator_and_no_real_function():
             used[node.value.id].add(node.attr)
         assert not isinstance(getattr(node, "value", None), (float, complex))
     assert {name for name in imported if not name.startswith("diurnal.")} == {
-        "__future__", "collections.abc", "fractions", "functools", "math", "numpy", "numpy.typing", "os",
+        "__future__", "collections.abc", "fractions", "functools", "math", "numpy", "numpy.typing", "os", "typing",
     }  # fmt: skip
     assert used["os"] == {"urandom"}
-    assert used["math"] == {"ceil", "lcm"}
+    assert used["math"] == {"ceil", "isqrt", "lcm"}
     assert used["np"] <= {
         "arange", "array", "bool_", "concatenate", "flatnonzero", "float64", "frexp", "frombuffer", "full", "int64",
         "maximum", "searchsorted", "tile", "uint64", "where", "zeros",
     }  # fmt: skip
 
 
-@pytest.fixture
-def tape(monkeypatch):
-    """Have the system give certain words, and nothing after them."""
-
-    def play(*words):
-        left = list(words)
-        monkeypatch.setattr(os, "urandom", lambda size: left.pop(0).to_bytes(size, "big"))
-        return left
-
-    return play
-
-
 ONES = 2**64 - 1
 
 
-@given(st.integers(2**20, 2**46), st.integers(1, 2**50), st.integers(0, 2**40), st.integers(1, 2**20))
-def test_a_uniform_is_compared_with_a_root_to_the_last_bit(root, more, less, wider):
-    """The words next to (sqrt(square) - less)/width decide as whole numbers say; the word itself asks for more."""
-    square = root**2 + more % (2 * root)
-    less = min(less, root)
-    width = math.isqrt(square) + 1 - less + wider
-    edge = (math.isqrt(square << 256) - (less << 128)) // width
-    first, second = edge >> 64, edge & ONES
-    with pytest.MonkeyPatch.context() as patch:
-        for words, below in (
-            ([first - 1], first > 0),
-            ([first + 1], False),
-            ([first, second - 1], second > 0),
-            ([first, second + 1], False),
-        ):
-            if not all(0 <= word <= ONES for word in words):
-                continue
-            left = list(words)
-            patch.setattr(os, "urandom", lambda size, left=left: left.pop(0).to_bytes(size, "big"))
-            assert noise._uniform_below_root(square, less, width) is below
-            assert not left
+class Tape:
+    """A supply of certain words, and nothing after them."""
+
+    def __init__(self, *words):
+        self.left = list(words)
+
+    def word(self):
+        return self.left.pop(0)
 
 
-def test_a_root_that_a_float_takes_for_a_whole_number_is_none(tape):
-    """sqrt(2^80 - 1) is 2^40 in floats: exactly, it is less, and sqrt(2^80 + 1) is more."""
-    whole, unit = 2**40, 2**20
-    # One unit is not reached, so that no trial of exp(-1) is made; a uniform above 1 - 2^-61 is not below the rest.
-    left = tape(ONES)
-    assert noise._accept_root(whole**2 - 1, whole - unit, unit)
-    assert not left
-    # (sqrt(2^80 + 1) - 2^40) / 2^20 is 2^-61, not 0: a uniform of 2^-62 is below, one half of it then is not.
-    left = tape(2, 2**63)
-    assert not noise._accept_root(whole**2 + 1, whole, unit)
-    assert not left
+@pytest.mark.parametrize(
+    ("words", "whole", "rest"),
+    [
+        ((5, 9), 0, 5),
+        ((5, 3, 2, 9), 0, 5),
+        ((5, 3, 9, 7, 8), 1, 7),
+        # Equal words: each is given another, the later uniform first.
+        ((5, 5, 2, 1), 0, (5 << 64) + 1),
+        ((5, 3, 9, 8, 8, 2, 1), 1, (8 << 64) + 1),
+        # A run of two by its later bits; 7 is brought to as many bits, and ends it.
+        ((5, 5, 1, 2, 7, 0, 6, 9), 1, 6),
+    ],
+)
+def test_an_exponential_variable_is_read_off_runs_of_uniforms(words, whole, rest):
+    """A run of odd length gives its first uniform, one of even length adds one; equal words ask for more bits."""
+    tape = Tape(*words)
+    found, uniform = noise._exponential_real(tape)
+    assert (found, uniform.value) == (whole, rest)
+    assert not tape.left
 
 
-@pytest.mark.parametrize("vector", [(2**30 + 1, 2**30), (5**12, 7**10), (1, 2**29), (0, 3**17)])
-def test_l2_norm_noise_is_accepted_to_the_last_bit(vector, tape, monkeypatch):
-    """Words next to the exact exponent accept or refuse a proposal as whole numbers say; floats cannot tell."""
-    rate, digits = Fraction(1, 2**31 + 11), 64
-    proposal = noise._proposal(2, rate)
-    square = sum(v * v for v in vector)
-    # rate |v|_2 - proposal |v|_1, to 64 bits after the point, rounded down.
-    least = proposal * sum(vector) * 2**digits
-    exact = math.isqrt(square * rate.numerator**2 << 200) - least * rate.denominator * 2 ** (100 - digits)
-    edge = int(exact / (rate.denominator * 2 ** (100 - digits)))
-    assert 0 < edge < ONES
-    monkeypatch.setattr(noise, "_two_sided", lambda size, _: np.resize([*vector, 0, 0], size))
-    for words, accepted in (([edge + 1], True), ([edge - 1, ONES], False)):
-        # The proposal after it is zero, which is always accepted: one more word.
-        left = tape(*words, 1)
-        assert noise.l2_norm(2, rate) == ([*vector] if accepted else [0, 0])
-        assert len(left) == accepted
+def test_exponential_variables_are_exponential():
+    """Whole part plus rest has the exponential law, and none a fifth wider or narrower."""
+    supply = noise._Supply(Fraction(1), 10_000)
+    drawn = []
+    for _ in range(20_000):
+        whole, rest = noise._exponential_real(supply)
+        drawn.append(whole + rest.value / 2**rest.bits)
+    assert stats.kstest(drawn, "expon").pvalue > ACCEPT
+    for factor in (0.8, 1.2):
+        assert stats.kstest(np.array(drawn) * factor, "expon").pvalue < REJECT
+
+
+@given(
+    st.lists(st.integers(0, 2**60), min_size=1, max_size=4),
+    st.integers(1, 2**40),
+    st.integers(1, 2**20),
+)
+def test_acceptance_is_decided_to_the_last_bit(lengths, step, more):
+    """Words next to the exact exponent accept or refuse a vector as whole numbers say; floats cannot tell."""
+    squares = [length * length + 1 for length in lengths]
+    steps = [step] * len(squares)
+    # The least slope that Cauchy-Schwarz asks for, or more.
+    slope, square, unit = math.isqrt(len(squares) * step * step) + more, sum(squares), 2**32
+    bits = 256
+    low = slope * math.isqrt(square << 2 * bits) - sum(
+        s * (math.isqrt(part << 2 * bits) + 1) for s, part in zip(steps, squares, strict=True)
+    )
+    edge = low // (unit << (bits - 128))
+    assert edge >= 0
+    whole, first, second = edge >> 128, (edge >> 64) & ONES, edge & ONES
+    # How far apart the bounds on the roots are, in units of the last bit that is drawn.
+    near = (slope + sum(steps)) // unit + 2
+    if whole > 40 or not near <= first <= ONES - near or not near <= second <= ONES - near:
+        return
+    # Each run of two descending words adds one to the whole part; then the rest, ended by a larger word.
+    before = [2, 1, 3] * whole
+    for words, accepted in (
+        ([*before, first + near, ONES], True),
+        ([*before, first - near, ONES], False),
+        ([*before, first, ONES, second + near], True),
+        ([*before, first, ONES, second - near], False),
+    ):
+        tape = Tape(*words)
+        assert noise._outlasts(tape, slope, square, steps, squares, unit) is accepted
+        assert not tape.left
+
+
+def test_a_vector_of_zeros_is_always_accepted():
+    """Its exponent is zero, and an exponential variable is larger."""
+    for size in (1, 3, 9):
+        tree, _ = noise._l2_tree(size, Fraction(1, 3))
+        zeros = [0] * max(1, len(tree.groups))
+        assert noise._outlasts(Tape(1, 2), tree.slope, 0, tree.steps, zeros, tree.unit)
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 100, 128, 200])
@@ -567,14 +641,14 @@ def test_any_scale_up_to_the_limit_can_be_drawn():
 
 
 def test_noise_that_could_leave_64_bits_is_refused():
-    """A scale beyond the limit, a rate of too many digits and too many l2 components raise before any draw."""
+    """A scale beyond the limit and a rate of too many digits raise before any draw."""
     for draw in (
         lambda: noise.laplace(1, Fraction(2**49)),
         lambda: noise.gaussian(1, Fraction(2**49)),
         lambda: noise.cube([1], Fraction(1, 2**49)),
         lambda: noise.cube([1], Fraction(2**60 + 1, 2**61)),
         lambda: noise.cube([1] * 40000, Fraction(1, 2**47)),
-        lambda: noise.l2_norm(18, Fraction(1)),
+        lambda: noise.l2_norm(400, Fraction(1, 2**48)),
     ):
         with pytest.raises(LimitError):
             draw()

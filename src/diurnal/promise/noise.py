@@ -20,6 +20,7 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,8 @@ SCALE_LIMIT = 1 << 48
 _WORD = 1 << 52
 """Rates are fractions of whole numbers below this, so that a few thousand times either fits 64 bits."""
 
-_LARGEST_PROPOSAL = 17
+_LEAF = 3
+"""Up to so many components of an l2-norm vector are proposed from Laplace draws directly."""
 
 
 def laplace(size: int, scale: Fraction) -> list[int]:
@@ -100,10 +102,8 @@ def check_cube(ranges: Sequence[int], rate: Fraction) -> None:
 
 def check_l2_norm(size: int, rate: Fraction) -> None:
     """Refuse l2-norm noise that could not be drawn, before anything is spent on it."""
-    if size > _LARGEST_PROPOSAL:
-        raise LimitError("noise-too-many-components", size=size, most=_LARGEST_PROPOSAL)
     _checked(1 / rate)
-    _rational(_proposal(size, rate))
+    _rational(_l2_tree(size, rate)[1])
 
 
 def cube_shares(ranges: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -112,27 +112,168 @@ def cube_shares(ranges: Sequence[int]) -> npt.NDArray[np.float64]:
 
 
 def l2_norm(size: int, rate: Fraction) -> list[int]:
-    """A vector with mass proportional to exp(-rate * |v|_2) on the integers, of at most 17 components.
+    """A vector with mass proportional to exp(-rate * |v|_2) on the integers.
 
-    Proposed from discrete Laplace draws of a rational rate r <= rate/sqrt(size), accepted with probability
-    exp(-(rate |v|_2 - r |v|_1)), decided without rounding: the root is compared by squaring.
+    A tree of rejections. The components are cut into groups, and each group is drawn in the same way from
+    exp(-r_g |v_g|_2), with rational rates whose squares add up to at most rate^2. The vector is accepted with
+    probability exp(-(rate |v|_2 - sum_g r_g |v_g|_2)); by Cauchy-Schwarz the exponent is not negative. The smallest
+    groups are proposed from discrete Laplace draws, for which |v_g|_1 takes the place of the sum. Acceptance
+    compares an exponential variable, drawn bit by bit, with integer bounds on the roots: no rounding decides.
     """
     check_l2_norm(size, rate)
-    proposal = _proposal(size, rate)
-    # Both rates as whole numbers of one unit: fractions would take most of the time.
-    unit = math.lcm(rate.denominator, proposal.denominator)
-    slope, step = int(rate * unit), int(proposal * unit)
-    while True:
-        for vector in _two_sided(16 * size, proposal).reshape(-1, size).tolist():
-            square = sum(v * v for v in vector)
-            if _accept_root(slope * slope * square, step * sum(map(abs, vector)), unit):
-                return [int(v) for v in vector]
+    tree, proposal = _l2_tree(size, rate)
+    return tree.draw(_Supply(proposal, tree.components))[0]
+
+
+class _Group(NamedTuple):
+    """A part of an l2-norm vector: its law, and the parts it is proposed from."""
+
+    size: int
+    rate: Fraction
+    groups: tuple[_Group, ...]
+    """Its parts; none where it is proposed from Laplace draws."""
+    slope: int
+    steps: tuple[int, ...]
+    """The rate, and those of the parts (or the one Laplace rate), as whole numbers of 1/unit."""
+    unit: int
+    components: int
+    """About how many Laplace draws it takes to have one accepted."""
+
+    def draw(self, supply: _Supply) -> tuple[list[int], int]:
+        """A vector, and its squared length."""
+        while True:
+            if self.groups:
+                drawn = [group.draw(supply) for group in self.groups]
+                vector = [v for part, _ in drawn for v in part]
+                squares = [square for _, square in drawn]
+                square = sum(squares)
+            else:
+                vector = supply.laplace(self.size)
+                squares = [sum(map(abs, vector)) ** 2]
+                square = sum(v * v for v in vector)
+            if _outlasts(supply, self.slope, square, self.steps, squares, self.unit):
+                return vector, square
 
 
 @lru_cache(maxsize=256)
-def _proposal(size: int, rate: Fraction) -> Fraction:
-    """A rational rate of at most rate/sqrt(size)."""
-    return 1 / sqrt_up_fraction(size / rate**2)
+def _l2_tree(size: int, rate: Fraction) -> tuple[_Group, Fraction]:
+    """How a vector is drawn, and the rate of the Laplace draws that all of it begins with."""
+    proposal = min(_proposal(leaf, leaf_rate) for leaf, leaf_rate in _l2_leaves(size, rate))
+    return _l2_group(size, rate, proposal), proposal
+
+
+def _l2_group(size: int, rate: Fraction, proposal: Fraction) -> _Group:
+    parts = _l2_parts(size, rate)
+    groups = tuple(_l2_group(*part, proposal) for part in parts)
+    rates = [part_rate for _, part_rate in parts] or [proposal]
+    # The proof of the sampler: acceptance is a probability because the squares of the rates fit the rate's.
+    assert sum(r * r for r in rates) * (1 if parts else size) <= rate * rate
+    unit = math.lcm(rate.denominator, *(r.denominator for r in rates))
+    tries = 3 if len(parts) == 4 else 2
+    return _Group(
+        size=size,
+        rate=rate,
+        groups=groups,
+        slope=int(rate * unit),
+        steps=tuple(int(r * unit) for r in rates),
+        unit=unit,
+        components=tries * (sum(group.components for group in groups) or size),
+    )
+
+
+def _l2_leaves(size: int, rate: Fraction) -> list[tuple[int, Fraction]]:
+    """The smallest groups, with their rates."""
+    parts = _l2_parts(size, rate)
+    return [leaf for part in parts for leaf in _l2_leaves(*part)] or [(size, rate)]
+
+
+def _l2_parts(size: int, rate: Fraction) -> list[tuple[int, Fraction]]:
+    """Nearly equal groups and their rates; none where Laplace draws are accepted often enough."""
+    if size <= _LEAF:
+        return []
+    number = 4 if size > 2 * _LEAF else 2
+    sizes = [(size + place) // number for place in range(number)]
+    return [(part, _proposal(Fraction(size, part), rate)) for part in sizes]
+
+
+@lru_cache(maxsize=1024)
+def _proposal(parts: Fraction | int, rate: Fraction) -> Fraction:
+    """A rational rate of at most rate/sqrt(parts)."""
+    return 1 / sqrt_up_fraction(parts / rate**2)
+
+
+class _Supply:
+    """Random words and Laplace draws for one vector, fetched many at a time. What is left goes with it."""
+
+    def __init__(self, rate: Fraction, components: int) -> None:
+        self._rate, self._components = rate, components
+        self._laplace: list[int] = []
+        self._words: list[int] = []
+
+    def laplace(self, size: int) -> list[int]:
+        if len(self._laplace) < size:
+            self._laplace += _two_sided(max(size, self._components), self._rate).tolist()
+        taken = self._laplace[-size:]
+        del self._laplace[-size:]
+        return taken
+
+    def word(self) -> int:
+        if not self._words:
+            self._words = _words(2 * self._components + 8).tolist()
+        return self._words.pop()
+
+
+class _Uniform:
+    """A uniform real in [0, 1): `value` are its first `bits` bits, and more are drawn as needed."""
+
+    __slots__ = ("bits", "value")
+
+    def __init__(self, supply: _Supply) -> None:
+        self.value, self.bits = supply.word(), 64
+
+    def more(self, supply: _Supply) -> None:
+        self.value, self.bits = (self.value << 64) | supply.word(), self.bits + 64
+
+    def is_below(self, other: _Uniform, supply: _Supply) -> bool:
+        while self.bits != other.bits or self.value == other.value:
+            shorter = self if self.bits <= other.bits else other
+            shorter.more(supply)
+        return self.value < other.value
+
+
+def _exponential_real(supply: _Supply) -> tuple[int, _Uniform]:
+    """An exponential variable: its whole part and the rest (von Neumann 1951).
+
+    A uniform is the rest where the run of descending uniforms that begins with it has an odd length, which has
+    probability exp(-rest); each run of even length before it adds one.
+    """
+    whole = 0
+    while True:
+        first = last = _Uniform(supply)
+        odd = True
+        while (following := _Uniform(supply)).is_below(last, supply):
+            last, odd = following, not odd
+        if odd:
+            return whole, first
+        whole += 1
+
+
+def _outlasts(
+    supply: _Supply, slope: int, square: int, steps: Sequence[int], squares: Sequence[int], unit: int
+) -> bool:
+    """True with probability exp(-(slope sqrt(square) - sum steps_g sqrt(squares_g))/unit), which is at most one."""
+    whole, rest = _exponential_real(supply)
+    while True:
+        bits = rest.bits
+        root = math.isqrt(square << 2 * bits)
+        parts = sum(step * math.isqrt(part << 2 * bits) for step, part in zip(steps, squares, strict=True))
+        least, most = slope * root - parts - sum(steps), slope * (root + 1) - parts
+        reached = unit * ((whole << bits) + rest.value)
+        if reached >= most:
+            return True
+        if reached + unit <= least:
+            return False
+        rest.more(supply)
 
 
 def _checked(scale: Fraction) -> Fraction:
@@ -314,27 +455,3 @@ def _accept_radius(radius: int, shares: Sequence[tuple[int, int]]) -> bool:
         numerator *= (2 * (radius * top // bottom) + 1) * bottom
         denominator *= 2 * top * (radius + j)
     return _bernoulli(numerator, denominator)
-
-
-def _accept_root(square: int, less: int, unit: int) -> bool:
-    """True with probability exp(-(sqrt(square) - less)/unit), for sqrt(square) >= less >= 0."""
-    while square >= (less + unit) ** 2:
-        if not _accept(1, 1):
-            return False
-        less += unit
-    k = 1
-    while _uniform_below_root(square, less, k * unit):
-        k += 1
-    return k % 2 == 1
-
-
-def _uniform_below_root(square: int, less: int, width: int) -> bool:
-    """Whether a uniform real in [0, 1) is below (sqrt(square) - less)/width, its bits drawn as needed."""
-    drawn, bits = 0, 0
-    while True:
-        drawn, bits = (drawn << 64) | int.from_bytes(os.urandom(8), "big"), bits + 64
-        root, begin = square << (2 * bits), (less << bits) + width * drawn
-        if root < begin**2:
-            return False
-        if root >= (begin + width) ** 2:
-            return True

@@ -56,8 +56,6 @@ class Basis:
             raise PlanError("basis-noise-unknown", noise=self.noise)
         object.__setattr__(self, "size", whole(self.size, "size", least=1))
         object.__setattr__(self, "days", whole(self.days, "days", least=1))
-        if self.noise == "l2-norm" and self.size > 17:
-            raise PlanError("basis-too-many-coefficients", size=self.size)
 
     def fits(self, slots: int) -> bool:
         """Whether a cycle of so many slots has room for its vectors."""
