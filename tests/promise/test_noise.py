@@ -50,7 +50,7 @@ SAMPLERS = {
 }
 
 LENGTHS = {
-    # How many components, at which rate: two groups, two uneven ones, four, and four of which one is a single number.
+    # How many components, at which rate: two groups, uneven ones, and four of which one is a single number.
     "in four": (4, Fraction(9, 10)),
     "in five": (5, Fraction(9, 10)),
     "in six": (6, Fraction(13, 10)),
@@ -190,7 +190,7 @@ def test_trees_of_groups_draw_the_exact_law_on_a_coarse_lattice(name):
 
 @pytest.mark.parametrize(("size", "draws"), [(3, 20_000), (9, 7000), (17, 10_000), (48, 4000)])
 def test_large_l2_norm_noise_off_by_a_little_is_told_apart(size, draws):
-    """At a scale of 2^44 the length is a Gamma variable of the rate, and of none 3 % off (10 % with few components)."""
+    """At a scale of 2^44 the length is a Gamma variable of the rate, and of none 3 % off (10 % for few)."""
     rate, off = Fraction(7, 2**46), Fraction(3 if size >= 17 else 10, 100)
     lengths = column([noise.l2_norm(size, rate) for _ in range(draws)], rate, 2)
     assert stats.kstest(lengths, "gamma", args=(size,)).pvalue > ACCEPT
