@@ -327,4 +327,3 @@ def _identity(href: str) -> str:
 
 _KIND = "<espi:ServiceCategory><espi:kind>0</espi:kind></espi:ServiceCategory>"
 _UPDATED = "2000-01-01T00:00:00Z"
-_TYPE = "For example uom 72 (Wh), powerOfTenMultiplier 0, flowDirection 1."
