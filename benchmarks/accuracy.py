@@ -20,8 +20,8 @@ import numpy as np
 
 import diurnal as dn
 from diurnal.readings.data import Floats, Integers
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "accuracy-figures.md"
 DRAWS = 200

@@ -45,8 +45,8 @@ from benchmarks.search import (
 )
 from diurnal.planning import rows
 from diurnal.readings.data import Floats
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 from diurnal.study.town import Town
 
 FILE = pathlib.Path(rows.__file__).parent / "constants.py"

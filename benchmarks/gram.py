@@ -23,7 +23,7 @@ import diurnal as dn
 from benchmarks.timing import PEAK, Result
 from diurnal.periodicity.correlation import gram
 from diurnal.periodicity.cycles import count
-from diurnal.readings.data import Arrays
+from diurnal.readings.panel import Arrays
 
 DAYS, SLOTS = 365, 48
 

@@ -26,7 +26,7 @@ from benchmarks.fleet.faults import ALONE, FAULTS
 from benchmarks.fleet.oracle import AGAIN, PUBLISHED
 from benchmarks.fleet.simulation import Figures, simulate
 from benchmarks.fleet.town import Town
-from diurnal.readings.reasons import words_of
+from diurnal.readings.quality import words_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "headend.md"
 

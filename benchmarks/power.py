@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from diurnal.periodicity.cycles import count
 from diurnal.periodicity.evidence import evidence
 from diurnal.periodicity.nonlinear import nonlinear
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study.planted import Kind, Noise, planted
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"

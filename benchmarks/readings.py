@@ -42,11 +42,11 @@ duckdb.connect(config={{"memory_limit": "1GB", "temp_directory": "{folder}"}}).s
 FOLD = """
 import numpy as np
 import diurnal as dn
-from diurnal.readings.engines import local
+from diurnal.readings import kernels
 panel = dn.open_panel("{folder}/panel.parquet")
 for _ in range({turns}):
     began = time.perf_counter()
-    sums = local.fold(lambda block: block.readings.sum(axis=1), panel, np.add)
+    sums = kernels.fold(lambda block: block.readings.sum(axis=1), panel, np.add)
     times.append(time.perf_counter() - began)
 """
 
@@ -61,7 +61,7 @@ for _ in range({turns}):
 
 ARROW = """
 from pathlib import Path
-from diurnal.readings.tables import ParquetFile
+from diurnal.readings.source import ParquetFile
 part = ParquetFile(Path("{folder}/rows.parquet"))
 for _ in range({turns}):
     began = time.perf_counter()

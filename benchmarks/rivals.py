@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study import baselines
 from diurnal.study.baselines import (
     Baseline,

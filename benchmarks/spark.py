@@ -30,7 +30,7 @@ import numpy as np
 import diurnal as dn
 from diurnal.periodicity.correlation import gram
 from diurnal.periodicity.cycles import count
-from diurnal.readings import engines, kernels
+from diurnal.readings import kernels
 from diurnal.readings.engines.spark.folding import READINGS
 from diurnal.readings.engines.spark.session import batches_of, make_session, mapped
 
@@ -84,9 +84,9 @@ def empty():
 cycles = count(panel)
 jobs = {{
     "empty": empty,
-    "totals": lambda: engines.fold(totals, panel, add),
-    "profiles": lambda: engines.fold(profiles, panel, add),
-    "variation sums": lambda: engines.fold(variations, panel, add),
+    "totals": lambda: kernels.fold(totals, panel, add),
+    "profiles": lambda: kernels.fold(profiles, panel, add),
+    "variation sums": lambda: kernels.fold(variations, panel, add),
     "Gram matrix": lambda: gram(panel, cycles),
 }}
 times = {{name: [] for name in jobs}}
@@ -100,7 +100,7 @@ for turn in range(1 + {turns}):
 def worker(block):
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) // 1024
 
-memory = engines.fold(worker, panel, max)
+memory = kernels.fold(worker, panel, max)
 peak = {peak}
 plan = dn.Plan(
     query=dn.Mean(), epsilon="1", domain=panel.domain, grid=panel.grid, history=91, minimum_group=2,

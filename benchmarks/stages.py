@@ -23,7 +23,7 @@ import numpy as np
 
 import diurnal as dn
 from benchmarks.timing import PEAK
-from diurnal.readings import engines
+from diurnal.readings.panel import batches
 from diurnal.study.baselines.opendp import measurement
 
 BATCH = 7
@@ -178,7 +178,7 @@ def report(town: Town) -> None:
     panel = dn.open_panel(town.panel)
     (stream,) = dn.Curator.open(town.store).streams()
     rest = panel.after(town.history)
-    rows = sum(len(stream.report(part)) for part in engines.batches(rest, BATCH))
+    rows = sum(len(stream.report(part)) for part in batches(rest, BATCH))
     assert rows == town.suburbs * (town.steps - town.first)
 
 

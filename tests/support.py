@@ -8,8 +8,8 @@ import pytest
 
 from diurnal import Basis, Budget, Curator, Ellipsoid, Grid, Panel, Plan
 from diurnal.errors import ReadingsError
-from diurnal.readings.formats.base import BLANK, Rows, as_array, micro_values
-from diurnal.readings.stage import Stage
+from diurnal.readings.formats import BLANK, Rows, as_array, micro_values
+from diurnal.readings.row_buffer import RowBuffer
 from diurnal.study.audit import exact
 
 
@@ -131,17 +131,17 @@ def worst_log_ratio(pattern, cycle, moves, reach):
 
 
 def staged(form, part):
-    """Everything a part gives, with Stage's own checks: {(household, meter): {seconds: millionths}}, and asides."""
-    stage, found = Stage(None, form), {}
-    with stage.spill:
+    """What a part gives, with RowBuffer's own checks: {(household, meter): {seconds: millionths}}, and asides."""
+    buffer, found = RowBuffer(None, form), {}
+    with buffer.spill:
         for rows in form.read(part):
-            stage.add(part, rows)
+            buffer.add(part, rows)
             if isinstance(rows, Rows):
                 values = rows.sign * micro_values(as_array(rows.value, len(rows.time)), form.unit)[0]
                 names = zip(rows.household.to_pylist(), rows.meter.to_pylist(), strict=True)
                 for name, time, value in zip(names, rows.time.tolist(), values.tolist(), strict=True):
                     found.setdefault(name, {})[time] = None if value == BLANK else value
-    return found, stage.asides
+    return found, buffer.asides
 
 
 def refusal(form, part):

@@ -69,14 +69,13 @@ from diurnal.promise.budget import Budget
 from diurnal.promise.guarantee import Guarantee
 from diurnal.promise.mechanisms.basis import Basis
 from diurnal.promise.query import Histogram, Mean, Share, Sum, Weighted
-from diurnal.readings.formats.base import Aside, Format, Rows
+from diurnal.readings.formats import Aside, Format, Rows
 from diurnal.readings.grid import Grid
-from diurnal.readings.importing import panel
-from diurnal.readings.kept import open_panel, save_panel
+from diurnal.readings.importing import Readings, panel, read
 from diurnal.readings.panel import Panel, Shape
+from diurnal.readings.panel_export import write
+from diurnal.readings.panel_file import open_panel, save_panel
 from diurnal.readings.quality import Quality
-from diurnal.readings.source import Readings, read
-from diurnal.readings.written import write
 
 _hung_in(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
 

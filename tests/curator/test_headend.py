@@ -12,7 +12,7 @@ import support
 from diurnal.curator import intake
 from diurnal.curator.intake import Sent
 from diurnal.errors import ReadingsError
-from diurnal.readings.clock import Clock
+from diurnal.readings.grid import Clock
 
 HOMES = tuple(f"h{number:02}" for number in range(20))
 

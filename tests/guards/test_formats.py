@@ -20,7 +20,7 @@ import support
 from diurnal.curator import database, started_plan
 from diurnal.errors import InputError, PlanError, ReadingsError, StoreError
 from diurnal.planning import plan as plans
-from diurnal.readings import kept
+from diurnal.readings import panel_file
 from diurnal.show.cli import screen
 from diurnal.show.export import COLUMNS, export
 from diurnal.show.web import tokens
@@ -29,7 +29,7 @@ from support import refuses
 ROOT = pathlib.Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "kept"
 STORE = ROOT / "tests" / "curator" / "stores" / "1"
-NOW = {"plan": plans.VERSION, "panel": kept.VERSION, "tokens": tokens.VERSION, "json": screen.JSON_VERSION}
+NOW = {"plan": plans.VERSION, "panel": panel_file.VERSION, "tokens": tokens.VERSION, "json": screen.JSON_VERSION}
 NOW |= {"rows": 1, "service": 1}
 """The version of each format. Rows carry none in their files, and the service's is in its address."""
 
@@ -143,9 +143,9 @@ def test_a_kept_panel_is_the_same_panel(version):
 def test_a_later_panel_is_refused(version, said, tmp_path):
     """A panel of a later version is refused by its number; a version that never was is no panel."""
     path = KEPT / "panel" / "1" / "homes.parquet"
-    table, facts = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[kept.KEY])
+    table, facts = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[panel_file.KEY])
     text = json.dumps({**facts, "version": version}).encode()
-    pq.write_table(table.replace_schema_metadata({kept.KEY: text}), tmp_path / "homes.parquet")
+    pq.write_table(table.replace_schema_metadata({panel_file.KEY: text}), tmp_path / "homes.parquet")
     with pytest.raises(ReadingsError, match=said):
         dn.open_panel(tmp_path / "homes.parquet")
 

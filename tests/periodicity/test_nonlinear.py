@@ -7,7 +7,7 @@ from diurnal.periodicity import nonlinear as module
 from diurnal.periodicity.cycles import Cycles, count
 from diurnal.periodicity.evidence import evidence
 from diurnal.periodicity.nonlinear import nonlinear
-from diurnal.readings.engines import local
+from diurnal.readings import kernels
 from diurnal.study.planted import planted
 from support import refuses
 
@@ -129,7 +129,7 @@ def test_what_one_thread_finds_many_find(monkeypatch):
     """However many threads look, and whichever is first, the same panel and seed give the same bits."""
     panel, found = planted(homes=60, cycles=16, slots=12), []
     for threads in (1, 5):
-        monkeypatch.setattr(local, "THREADS", threads)
+        monkeypatch.setattr(kernels, "THREADS", threads)
         found.append(look(panel))
     one, many = found
     assert np.array_equal(one.p, many.p)

@@ -9,7 +9,7 @@ import pytest
 
 import diurnal as dn
 from diurnal.errors import ReadingsError
-from diurnal.readings.part import MOST_COLUMNS
+from diurnal.readings.source import MOST_COLUMNS
 
 TIMES = ["2022-07-01 00:00", "2022-07-01 00:30"]
 SECONDS = 60

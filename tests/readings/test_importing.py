@@ -233,7 +233,7 @@ def test_rounding_is_half_to_even(numerator, denominator):
 @given(micro=st.integers(-(10**12) + 1, 10**12 - 1), as_text=st.booleans())
 def test_nine_decimals_of_a_kwh_are_exact(micro, as_text):
     """A decimal of a kWh with nine places is taken exactly, from text and from the nearest float."""
-    from diurnal.readings.formats.base import micro_values
+    from diurnal.readings.formats import micro_values
 
     text = f"{'-' if micro < 0 else ''}{abs(micro) // 10**9}.{abs(micro) % 10**9:09d}"
     column = pa.array([text]) if as_text else pa.array([float(text)])
@@ -712,9 +712,9 @@ def test_duplicates_of_another_length_are_not_the_same():
 
 def test_the_right_rows_are_named_in_a_later_bucket(monkeypatch):
     """A refused duplicate is named by its own rows when its household is not in the first bucket."""
-    from diurnal.readings.engines import local
+    from diurnal.readings import importing
 
-    monkeypatch.setattr(local, "BUCKET", 100)
+    monkeypatch.setattr(importing, "BUCKET", 100)
     homes = [f"h{i:02d}" for i in range(30)]
     rows = [row for home in homes for row in half_hours(48, home=home)]
     rows.append(("h23", START + timedelta(minutes=30), 0.9))
@@ -913,19 +913,19 @@ def test_another_clock_inside_a_doubled_hour_of_the_panel():
 
 def test_nothing_private_is_in_a_repr():
     """What holds readings or names on the way of an import shows none of them in its repr."""
-    from diurnal.readings.part import Table
-    from diurnal.readings.register import meter_list
-    from diurnal.readings.roster import Roster
-    from diurnal.readings.stage import Stage
+    from diurnal.readings.resampling import Roster
+    from diurnal.readings.row_buffer import RowBuffer
+    from diurnal.readings.side_tables import meter_list
+    from diurnal.readings.source import Table
 
     rows = half_hours(48, 0.7654321, "secret-home")
     homes = dn.read(frame(rows), minutes=30)
     panel = dn.panel(homes, zone="UTC", unit="Wh")
-    stage = Stage(None, homes.format)
-    with stage.spill:
+    buffer = RowBuffer(None, homes.format)
+    with buffer.spill:
         for batch in homes.format.read(homes.parts[0]):
-            stage.add(homes.parts[0], batch)
-            shown = [batch, stage]
+            buffer.add(homes.parts[0], batch)
+            shown = [batch, buffer]
         shown += [
             panel,
             panel.data,
@@ -935,7 +935,7 @@ def test_nothing_private_is_in_a_repr():
             homes.parts[0],
             Table(frame(rows), 1),
         ]
-        shown += [Roster.of(stage.meters), meter_list({"secret-home": "secret-home"})]
+        shown += [Roster.of(buffer.meters), meter_list({"secret-home": "secret-home"})]
     for each in shown:
         for text in (repr(each), str(each)):
             assert "secret-home" not in text, type(each)

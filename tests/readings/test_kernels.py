@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from diurnal.errors import LimitError, ReadingsError
 from diurnal.readings import kernels
-from diurnal.readings.kernels import Atoms
+from diurnal.readings.kernels import Atoms, Progress
 from support import refuses
 
 
@@ -155,3 +157,31 @@ def test_limits_are_proved_before_anything_is_summed():
     kernels.check_limits(n_households=2**30, weight=2, magnitude=2**30, what="readings")
     with pytest.raises(LimitError, match="64 bits"):
         kernels.check_limits(n_households=2**30, weight=4, magnitude=2**30, what="readings")
+
+
+def test_a_bar_appears_when_a_job_takes_long(capsys, monkeypatch):
+    """After its patience a job shows what it does and how far it is, on standard error only."""
+    monkeypatch.setattr(kernels, "PATIENCE", -1.0)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with Progress("Sorting rows", 10, shown=True) as bar:
+        bar.advance(4)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Sorting rows" in err
+    assert "4/10" in err
+
+
+def test_a_short_job_shows_nothing(capsys):
+    """A job of less than two seconds shows nothing, on a terminal or not."""
+    with Progress("Sorting rows", 10, shown=True) as bar:
+        bar.advance(10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_no_bar_where_there_is_no_terminal(capsys, monkeypatch):
+    """Without a terminal nothing is shown however long it takes."""
+    monkeypatch.setattr(kernels, "PATIENCE", -1.0)
+    assert not sys.stderr.isatty()
+    with Progress("Sorting rows", 10) as bar:
+        bar.advance(10)
+    assert capsys.readouterr() == ("", "")

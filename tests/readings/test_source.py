@@ -354,9 +354,9 @@ def test_lists_may_be_frames():
 
 def test_wide_memory_goes_by_cells(tmp_path, monkeypatch):
     """Wide tables are read so many values at a time, not so many rows."""
-    from diurnal.readings import tables
+    from diurnal.readings import source
 
-    monkeypatch.setattr(tables, "BATCH_CELLS", 100)
+    monkeypatch.setattr(source, "BATCH_CELLS", 100)
     rows = pa.table({"time": TIMES, **{f"m{i}": [0.001 * i] * 48 for i in range(9)}})
     pq.write_table(rows, tmp_path / "wide.parquet")
     sizes = [part.columns.num_rows for part in dn.read(tmp_path).parts[0].tables(rows.column_names)]

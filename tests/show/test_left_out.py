@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import diurnal as dn
 from diurnal.errors import InputError, texts
-from diurnal.readings.written import write
+from diurnal.readings.panel_export import write
 from diurnal.show.cli import app
 from diurnal.show.files import left_out
 from diurnal.study.town import Town

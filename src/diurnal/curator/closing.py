@@ -26,7 +26,7 @@ import numpy as np
 
 from diurnal.curator.started_plan import Arrival, Mark, StreamRecord
 from diurnal.private import Private
-from diurnal.readings.clock import changed_steps
+from diurnal.readings.grid import changed_steps
 
 TOLERANCE = timedelta(minutes=5)
 """How far a clock may be ahead of the store's: a step that begins later has not come yet."""

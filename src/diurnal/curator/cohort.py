@@ -25,11 +25,10 @@ from diurnal.errors import PlanError, ReadingsError, StoreError
 from diurnal.private import Private
 from diurnal.promise.query import Weighted
 from diurnal.readings import engines, kernels
-from diurnal.readings.data import Arrays, Integers, Marks
-from diurnal.readings.engines import fold
-from diurnal.readings.engines.base import Engine
-from diurnal.readings.kernels import Atoms
-from diurnal.readings.panel import Panel
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.engines import Engine
+from diurnal.readings.kernels import Atoms, fold
+from diurnal.readings.panel import Arrays, Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.started_plan import HeldStep, StreamRecord

@@ -37,11 +37,10 @@ from diurnal.curator.stream import Stream, set_aside
 from diurnal.curator.stream import takes as steps_taken
 from diurnal.errors import ClockError, DiurnalError, ReadingsError, StoreError, StreamError, UnitError
 from diurnal.private import Private
-from diurnal.readings import engines
-from diurnal.readings.formats import check_options, named
+from diurnal.readings.importing import check_options, format_named, read
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import read
+from diurnal.readings.source import engine_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -413,7 +412,7 @@ def watch_frame(
     _check(said)
     if on_bad not in ("stop", "skip"):
         raise ReadingsError("on-bad-unknown", given=on_bad)
-    engine = engines.reading(frame)
+    engine = engine_of(frame)
     if engine is None:
         raise ReadingsError("frame-not-streaming")
     about, notes = _reading(said), str(checkpoint).rstrip("/")
@@ -478,7 +477,7 @@ def _check(said: dict[str, Any]) -> None:
     if name == "auto":
         check_options(options)
     elif isinstance(name, str):
-        named(name, options)
+        format_named(name, options)
 
 
 def _reading(said: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from diurnal.errors import InputError
 from diurnal.exact import decimal, decimal_up, text
 from diurnal.private import Private, PrivateDict, private
-from diurnal.readings.reasons import words_of
+from diurnal.readings.quality import words_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ from diurnal.errors import DiurnalError, StoreError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
-from diurnal.readings.reasons import Counts, counted
+from diurnal.readings.quality import Counts, counted
 
 OTHERS = "batches_other_content"
 """How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""

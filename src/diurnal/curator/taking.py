@@ -22,8 +22,8 @@ from diurnal.curator.release import Publisher
 from diurnal.curator.started_plan import HeldStep, StreamRecord
 from diurnal.errors import ClockError, ReadingsError
 from diurnal.private import Private
-from diurnal.readings.data import Arrays, Integers, Marks
-from diurnal.readings.panel import Panel
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.panel import Arrays, Panel
 
 if TYPE_CHECKING:
     from diurnal.curator.store import Store

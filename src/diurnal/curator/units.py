@@ -40,10 +40,9 @@ import numpy as np
 from diurnal.errors import UnitError
 from diurnal.planning.plan import Plan
 from diurnal.private import Private
-from diurnal.readings.data import BLOCK, Marks, Orders, order_of
-from diurnal.readings.engines import in_memory
-from diurnal.readings.formats.base import MICRO
-from diurnal.readings.panel import Panel
+from diurnal.readings.data import Marks, Orders
+from diurnal.readings.formats import MICRO
+from diurnal.readings.panel import BLOCK, Panel, in_memory, order_of
 
 if TYPE_CHECKING:
     from diurnal.curator.started_plan import StreamRecord

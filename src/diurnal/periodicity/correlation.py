@@ -20,7 +20,7 @@ import numpy as np
 from diurnal.exact import Number
 from diurnal.periodicity.cycles import KEEP, Cycles, Tally, count
 from diurnal.private import Private
-from diurnal.readings import engines, kernels
+from diurnal.readings import kernels
 from diurnal.readings.data import Floats, Integers, Marks
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
@@ -173,4 +173,4 @@ def gram(panel: Panel, cycles: Cycles) -> tuple[Integers, Integers]:
     def kernel(block: Panel) -> tuple[Integers, Integers]:
         return kernels.gram(block.readings[:rows], block.present[:rows], slots=slots, cycles=numbers)
 
-    return engines.fold(kernel, panel, kernels.add_grams, label="Correlating cycles")
+    return kernels.fold(kernel, panel, kernels.add_grams, label="Correlating cycles")

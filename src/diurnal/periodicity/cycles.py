@@ -13,9 +13,9 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.exact import Number, fraction
 from diurnal.private import Private
-from diurnal.readings import engines, kernels
+from diurnal.readings import kernels
 from diurnal.readings.data import Floats, Integers, Marks
-from diurnal.readings.panel import Panel
+from diurnal.readings.panel import Panel, in_memory
 
 KEEP = Fraction(9, 10)
 """What share of a cycle's readings must be present for it to count."""
@@ -79,7 +79,7 @@ class Tally(Private):
 
 def tally(panel: Panel) -> Tally:
     """Count and add up the readings of every step."""
-    return engines.fold(_tally, panel, _add_tallies, label="Counting readings")
+    return kernels.fold(_tally, panel, _add_tallies, label="Counting readings")
 
 
 def _tally(block: Panel) -> Tally:
@@ -156,5 +156,5 @@ def moves(panel: Panel, cycles: Cycles) -> tuple[Floats, Marks]:
 def sample(panel: Panel, most: int, rng: np.random.Generator) -> Panel:
     """Some households of a panel, in memory, drawn without replacement; all of them if there are no more."""
     if panel.n_households <= most:
-        return engines.in_memory(panel)
-    return engines.in_memory(panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False))))
+        return in_memory(panel)
+    return in_memory(panel.columns(np.sort(rng.choice(panel.n_households, most, replace=False))))

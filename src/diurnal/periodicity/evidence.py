@@ -18,9 +18,8 @@ from diurnal.errors import ReadingsError
 from diurnal.periodicity.cycles import Cycles, moves, sample
 from diurnal.private import Private
 from diurnal.readings.data import Floats, Marks
-from diurnal.readings.engines import local
+from diurnal.readings.kernels import Progress, in_order
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 READINGS = 1 << 24
 """How many readings the evidence looks at, about; more households than have these are a sample of so many."""
@@ -126,9 +125,7 @@ def evidence(panel: Panel, cycles: Cycles, *, rng: np.random.Generator, confiden
     chance, beyond, miss = np.zeros(DRAWS), np.zeros(DRAWS), np.zeros(DRAWS)
     tiles = [(a, b) for a in range(0, k, TILE) for b in range(a, k, TILE)]
     with threadpool_limits(1, user_api="blas"), Progress("Weighing the evidence", len(tiles)) as bar:
-        for (a, b), found in zip(
-            tiles, local.in_order(lambda at: shares.tile(*at, multipliers), tiles), strict=True
-        ):
+        for (a, b), found in zip(tiles, in_order(lambda at: shares.tile(*at, multipliers), tiles), strict=True):
             z[a : a + TILE, b : b + TILE], estimate[a : a + TILE, b : b + TILE] = found.z, found.estimate
             np.maximum(chance, found.chance, out=chance)
             np.maximum(miss, found.miss, out=miss)

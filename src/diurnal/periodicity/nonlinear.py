@@ -24,9 +24,8 @@ from diurnal.errors import ReadingsError
 from diurnal.periodicity.cycles import KEEP, Cycles, moves, sample
 from diurnal.private import Private
 from diurnal.readings.data import Floats, Integers
-from diurnal.readings.engines import local
+from diurnal.readings.kernels import Progress, in_order
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 PAIRS = 240
 """How many pairs of cycles are looked at."""
@@ -106,7 +105,7 @@ def nonlinear(panel: Panel, cycles: Cycles, *, rng: np.random.Generator) -> Nonl
     found = []
     rounds = 2 + len(STRENGTHS)
     with threadpool_limits(1, user_api="blas"), Progress("Looking beyond correlation", rounds * len(chosen)) as bar:
-        for p in local.in_order(lambda look: look(), _looks(halves, chosen, rng)):
+        for p in in_order(lambda look: look(), _looks(halves, chosen, rng)):
             found.append(p)
             bar.advance(1)
     plain, scaled, *planted = np.array(found).reshape(rounds, -1)

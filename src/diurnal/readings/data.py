@@ -1,22 +1,22 @@
-"""Data: where the readings of a panel lie, in memory or elsewhere."""
+"""Data: the types of readings, and what every place where they lie can do, in memory or elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from diurnal.readings.panel import Panel
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
 Orders = npt.NDArray[np.uint8]
 
-
-BLOCK = 1 << 21
-"""How many readings a block of a panel has, about: some 20 MB."""
+Result = TypeVar("Result")
 
 
 class Data(Protocol):
@@ -51,47 +51,16 @@ class Data(Protocol):
         """Runs of columns in order, each small enough for memory; read when asked."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Arrays:
-    """Readings in memory."""
+@runtime_checkable
+class Folds(Protocol):
+    """Data of a panel that fold kernels themselves, elsewhere than here."""
 
-    readings: Integers
-    present: Marks
-    orders: Orders | None = None
-    """How large each reading was before it was rounded and held against a domain, where an import for a stream has
-    kept that: bits of its millionths, as `order_of` counts them. `curator/units.py` reads it, nothing else."""
-    engine: ClassVar[None] = None
-
-    @property
-    def n_steps(self) -> int:
-        return int(self.readings.shape[0])
-
-    def rows(self, start: int, stop: int) -> Arrays:
-        orders = None if self.orders is None else self.orders[start:stop]
-        return Arrays(self.readings[start:stop], self.present[start:stop], orders)
-
-    def columns(self, places: Integers) -> Arrays:
-        orders = None if self.orders is None else self.orders[:, places]
-        return Arrays(self.readings[:, places], self.present[:, places], orders)
-
-    def without(self, rows: Integers) -> Arrays:
-        present = self.present.copy()
-        present[rows] = False
-        orders = None if self.orders is None else self.orders.copy()
-        if orders is not None:
-            orders[rows] = 0
-        return Arrays(np.where(present, self.readings, 0), present, orders)
-
-    def pieces(self) -> Iterator[tuple[slice, Data]]:
-        n = self.readings.shape[1]
-        width = max(1, BLOCK // max(1, self.n_steps))
-        for start in range(0, n, width):
-            place = slice(start, min(start + width, n))
-            orders = None if self.orders is None else self.orders[:, place]
-            yield place, Arrays(self.readings[:, place], self.present[:, place], orders)
-
-
-def order_of(values: Integers | Floats) -> Orders:
-    """How many bits each number has without its sign: 0 for 0, 2 for 2 and 3. From 2^53 on perhaps one more."""
-    _, bits = np.frexp(np.abs(values).astype(np.float64))
-    return bits.astype(np.uint8)
+    def fold(
+        self,
+        kernel: Callable[[Panel], Result],
+        panel: Panel,
+        add: Callable[[Result, Result], Result],
+        *,
+        label: str,
+    ) -> Result:
+        """What a kernel finds in the blocks of the panel whose data these are, added up."""

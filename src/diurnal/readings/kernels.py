@@ -1,24 +1,41 @@
-"""Kernels: everything heavy, as functions of one block of households whose results add up.
+"""Kernels: everything heavy, as functions of one block of households whose results add up, and how it is run.
 
 A block is an integer array with a row a step and a column a household, and marks of the same shape. All
 results are 64-bit integers, so blocks may be folded in any order, by any engine, to the same bits
 (theory 4.1). That no sum can leave 64 bits is proved from public bounds before a kernel runs
 (`check_limits`), never found out from the data.
+
+`fold` adds up what a kernel finds in the blocks of a panel, wherever these lie. What is read piece by piece, from
+memory or a file, is folded here, by as many threads as the machine has cores. Data that bring kernels to where they
+lie fold themselves (`Folds`). Work that takes long shows a bar on a terminal (`Progress`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from diurnal.errors import LimitError, ReadingsError
-from diurnal.readings.data import Floats, Integers, Marks
+from diurnal.readings.data import Floats, Folds, Integers, Marks
+
+if TYPE_CHECKING:
+    from diurnal.readings.panel import Panel
 
 Statistic = Literal["mean", "base-load"]
+
+Item = TypeVar("Item")
+
+Result = TypeVar("Result")
 
 GRAM_TILE = 1 << 19
 """How many readings a product of matrices takes at a time: some 4 MB of floats."""
@@ -31,6 +48,103 @@ EXACT = 1 << 53
 
 LIMIT = 1 << 62
 """What no sum may reach; half of what 64 bits hold, so that a difference of two sums fits too."""
+
+THREADS = os.cpu_count() or 1
+
+PATIENCE = 2.0
+"""After how many seconds a bar appears."""
+
+
+def fold(
+    kernel: Callable[[Panel], Result],
+    panel: Panel,
+    add: Callable[[Result, Result], Result],
+    *,
+    label: str = "Adding up",
+) -> Result:
+    """What a kernel finds in the blocks of a panel, added up where its readings lie.
+
+    Args:
+        kernel: A function of a panel of whole households. An engine may run it elsewhere: it takes along what it
+            needs.
+        panel: Private readings.
+        add: Adds two results; in any order the sum must be the same, as it is for whole numbers.
+        label: What this is about, for people.
+
+    Raises:
+        ValueError: The panel has no households.
+    """
+    if isinstance(panel.data, Folds):
+        return panel.data.fold(kernel, panel, add, label=label)
+    return fold_here(kernel, panel, add, label=label)
+
+
+def fold_here(
+    kernel: Callable[[Panel], Result],
+    panel: Panel,
+    add: Callable[[Result, Result], Result],
+    *,
+    label: str = "Adding up",
+) -> Result:
+    """What a kernel finds in the blocks of a panel, added up in the blocks' order.
+
+    Threads go over blocks, and a product of matrices within one has a thread to itself: the two together would be
+    in each other's way.
+
+    Raises:
+        ValueError: The panel has no households.
+    """
+    total: Result | None = None
+    with threadpool_limits(1, user_api="blas"), Progress(label, panel.n_households) as bar:
+        for result, households in in_order(lambda block: (kernel(block), block.n_households), panel.blocks()):
+            total = result if total is None else add(total, result)
+            bar.advance(households)
+    if total is None:
+        raise ValueError("a panel has at least one household")
+    return total
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Results of work on items, by threads, in the items' order, only as many ahead as there are threads."""
+    running: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(THREADS) as pool:
+        try:
+            for item in items:
+                running.append(pool.submit(work, item))
+                if len(running) > THREADS:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+
+
+class Progress:
+    """Counts what is done; shows a bar on a terminal if it takes long."""
+
+    def __init__(self, label: str, total: int | None = None, *, shown: bool | None = None) -> None:
+        self._label = label
+        self._total = total
+        self._shown = _is_terminal() if shown is None else shown
+        self._began = time.monotonic()
+        self._done = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, amount: int) -> None:
+        """Say that so much more is done."""
+        self._done += amount
+        if self._bar is None and self._shown and time.monotonic() - self._began > PATIENCE:
+            self._bar = _bar(self._label, self._total)
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self._done)
 
 
 def check_limits(*, n_households: int, weight: int, magnitude: int, what: str) -> None:
@@ -326,3 +440,20 @@ def _within_limits(products: Integers) -> Integers:
     if products.diagonal().max(initial=0) >= LIMIT:
         raise LimitError("products-overflow")
     return products
+
+
+def _is_terminal() -> bool:
+    # Standard error may be closed.
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _bar(label: str, total: int | None) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(label, total=total)
+    bar.start()
+    return bar

@@ -18,16 +18,22 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.exact import instance, whole
 from diurnal.private import Private
-from diurnal.readings.data import Arrays, Data, Integers, Marks
+from diurnal.readings.data import Data, Floats, Folds, Integers, Marks, Orders
 from diurnal.readings.grid import Grid, slots_of
 from diurnal.readings.quality import Quality
+
+BLOCK = 1 << 21
+"""How many readings a block of a panel has, about: some 20 MB."""
+
+AHEAD = 1 << 24
+"""How many readings `batches` brings here at a time, about: some 150 MB, twice that as it goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,6 +323,78 @@ class Panel(Private):
             households=tuple(self.households[i] for i in places),
             groups={name: tuple(column[i] for i in places) for name, column in self.groups.items()},
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Arrays:
+    """Readings in memory."""
+
+    readings: Integers
+    present: Marks
+    orders: Orders | None = None
+    """How large each reading was before it was rounded and held against a domain, where an import for a stream has
+    kept that: bits of its millionths, as `order_of` counts them. `curator/units.py` reads it, nothing else."""
+    engine: ClassVar[None] = None
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.readings.shape[0])
+
+    def rows(self, start: int, stop: int) -> Arrays:
+        orders = None if self.orders is None else self.orders[start:stop]
+        return Arrays(self.readings[start:stop], self.present[start:stop], orders)
+
+    def columns(self, places: Integers) -> Arrays:
+        orders = None if self.orders is None else self.orders[:, places]
+        return Arrays(self.readings[:, places], self.present[:, places], orders)
+
+    def without(self, rows: Integers) -> Arrays:
+        present = self.present.copy()
+        present[rows] = False
+        orders = None if self.orders is None else self.orders.copy()
+        if orders is not None:
+            orders[rows] = 0
+        return Arrays(np.where(present, self.readings, 0), present, orders)
+
+    def pieces(self) -> Iterator[tuple[slice, Data]]:
+        n = self.readings.shape[1]
+        width = max(1, BLOCK // max(1, self.n_steps))
+        for start in range(0, n, width):
+            place = slice(start, min(start + width, n))
+            orders = None if self.orders is None else self.orders[:, place]
+            yield place, Arrays(self.readings[:, place], self.present[:, place], orders)
+
+
+def in_memory(panel: Panel) -> Panel:
+    """A panel that is small, with its readings brought here from wherever they lie."""
+    if isinstance(panel.data, Arrays):
+        return panel
+    return replace(panel, data=Arrays(panel.readings, panel.present))
+
+
+def batches(panel: Panel, cycles: int) -> Iterator[Panel]:
+    """A panel some cycles at a time, in order.
+
+    A file holds whole households, so that few of its steps cost as much to read as many: it is read for several
+    batches at once. What is folded elsewhere stays there.
+    """
+    slots, ahead = panel.grid.slots, max(1, AHEAD // panel.n_households)
+    here, begin = panel, panel.first_step
+    read_to = begin
+    while begin < panel.steps.stop:
+        end = min((begin // slots + cycles) * slots, panel.steps.stop)
+        if end > read_to and not isinstance(panel.data, Folds):
+            read_to = max(end, begin + ahead // slots * slots)
+            del here
+            here = in_memory(panel.between(begin, read_to))
+        yield here.between(begin, end)
+        begin = end
+
+
+def order_of(values: Integers | Floats) -> Orders:
+    """How many bits each number has without its sign: 0 for 0, 2 for 2 and 3. From 2^53 on perhaps one more."""
+    _, bits = np.frexp(np.abs(values).astype(np.float64))
+    return bits.astype(np.uint8)
 
 
 def _integers(readings: Any) -> Integers:

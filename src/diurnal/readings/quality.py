@@ -1,7 +1,12 @@
-"""Quality: what an import kept and what it set aside, and why. For the custodian's eyes only."""
+"""Quality: what an import kept, what it set aside, and why. For the custodian's eyes only.
+
+Counters, metrics and answers name reasons by identifiers; people are shown `words_of` them. A format of your own
+may bring reasons of its own, in any words.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +15,6 @@ import numpy as np
 
 from diurnal.private import Private, PrivateDict, private
 from diurnal.readings.data import Integers, Marks
-from diurnal.readings.reasons import counted, identifier_of, words_of
 
 BLANK = "blank"
 NOT_A_NUMBER = "not_a_number"
@@ -30,6 +34,49 @@ OTHER_METER = "other_meter_missing"
 TERM = "outside_term"
 SECOND = "doubled_hour"
 NEVER = "skipped_hour"
+
+WORDS = {
+    # Rows of a source.
+    "blank": "blank",
+    "not_a_number": "not a number",
+    "outside_domain": "outside the domain",
+    "duplicate": "duplicate",
+    "duplicate_same": "duplicate, same value",
+    "duplicate_other": "duplicate, another value",
+    "off_grid": "off the grid",
+    "on_calendar": "on the calendar",
+    "before_first_day": "before the first day",
+    "after_end": "after the end",
+    "before_stream": "before the stream begins",
+    "far_from_others": "dated far from the other rows",
+    "incomplete_interval": "part of the interval missing",
+    "overlapping": "overlapping rows",
+    "other_meter_missing": "another meter of the household missing",
+    "outside_term": "outside the meter's term",
+    "doubled_hour": "second of a doubled hour",
+    "skipped_hour": "at an hour that never was",
+    "another_channel": "another channel",
+    "counting_meter": "a meter that counts up",
+    # Readings for a stream.
+    "ahead_of_clock": "ahead of the clock",
+    "ahead_of_homes": "ahead of the other homes, and dropped",
+    "late": "late, and not taken",
+    "held_before": "held before",
+    "unknown_household": "of households not on the roster",
+    "steps_outside_stream": "steps outside the stream's",
+    "steps_published_before": "steps published before",
+    "steps_behind_fence": "steps behind a fence",
+    "much_later": "of a much later step",
+    "batches_sent_again": "batches sent again",
+    "batches_skipped": "batches passed by",
+    "batches_other_content": "batches sent again with other readings (of open cycles)",
+}
+"""What people are shown of a reason, where that is not its identifier with spaces."""
+
+FROM = {"file": "rows of a file, ", "batch": "rows of a batch, "}
+"""What people are shown of reasons that begin so: rows that an import for a stream has set aside."""
+
+_IDENTIFIERS = {words: reason for reason, words in WORDS.items()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -116,3 +163,41 @@ def tally(readings: Integers, present: Marks, day: int) -> Counter[str]:
         silent=int(np.count_nonzero(~some)),
         zero_days=int(np.count_nonzero(complete & zero)),
     )
+
+
+def words_of(reason: str) -> str:
+    """What people are shown of a reason."""
+    if reason in WORDS:
+        return WORDS[reason]
+    begin, _, rest = reason.partition("_")
+    return f"{FROM[begin]}{words_of(rest)}" if begin in FROM and rest else reason.replace("_", " ")
+
+
+def identifier_of(words: str) -> str:
+    """The identifier of a reason that an earlier version has written down in words."""
+    found = next((name for name, said in FROM.items() if words.startswith(said)), None)
+    if found is not None:
+        return f"{found}_{identifier_of(words.removeprefix(FROM[found]))}"
+    if words.startswith("quality flag "):
+        return words.replace(" ", "_")
+    return _IDENTIFIERS.get(words, words)
+
+
+class Counts(dict[str, int]):
+    """How many there are of each reason. For one version it can be asked in words, too, as it was before."""
+
+    def __missing__(self, key: str) -> int:
+        reason = identifier_of(key)
+        if reason == key or reason not in self:
+            raise KeyError(key)
+        warnings.warn(f"The reason {key!r} is now {reason!r}.", DeprecationWarning, stacklevel=2)
+        return self[reason]
+
+
+def counted(found: Mapping[str, int]) -> Counts:
+    """Counts by identifier, also of reasons that were written down in words."""
+    counts = Counts()
+    for reason, number in found.items():
+        name = identifier_of(reason)
+        counts[name] = counts.get(name, 0) + number
+    return counts

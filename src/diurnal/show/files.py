@@ -9,8 +9,8 @@ from pathlib import Path
 
 from diurnal.errors import InputError
 from diurnal.place import check_place
-from diurnal.readings.kept import is_kept
 from diurnal.readings.panel import Panel
+from diurnal.readings.panel_file import is_kept
 
 SQLITE = b"SQLite format 3"
 """How a file of SQLite begins."""

@@ -19,8 +19,8 @@ from diurnal.exact import Number, text, whole
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
 from diurnal.private import Private, PrivateDict, private
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 from diurnal.study.baselines import Baseline, Ours, Task, rivals, task_of
 from diurnal.study.baselines.score import Score, score
 from diurnal.study.standing import PROTECTED

@@ -12,7 +12,7 @@ import numpy as np
 from diurnal.exact import Number
 from diurnal.picture import Pictured
 from diurnal.private import Private, PrivateDict, private
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study.baselines import Baseline, Task
 from diurnal.study.baselines.base import Promise
 from diurnal.study.baselines.score import Estimate, relative_error

@@ -22,10 +22,10 @@ import numpy as np
 from diurnal.errors import ReadingsError
 from diurnal.exact import whole
 from diurnal.readings.data import Floats, Integers, Marks
-from diurnal.readings.formats.base import Channel
+from diurnal.readings.formats import Channel
 from diurnal.readings.grid import Grid
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 from diurnal.study.sky import Random, Sky, persistent
 
 SUPPLY = 14_400

@@ -8,7 +8,9 @@ import pytest
 
 import diurnal as dn
 from diurnal.errors import LimitError
-from diurnal.readings import data, engines
+from diurnal.readings import panel
+from diurnal.readings.kernels import fold
+from diurnal.readings.panel import Arrays, batches, in_memory
 from diurnal.study.town import Town
 
 ENGINES = {
@@ -44,7 +46,7 @@ def town():
 @pytest.fixture
 def here(town, monkeypatch):
     """The town in several blocks."""
-    monkeypatch.setattr(data, "BLOCK", 7 * 10 * 48)
+    monkeypatch.setattr(panel, "BLOCK", 7 * 10 * 48)
     return town
 
 
@@ -60,7 +62,7 @@ def test_a_cut_is_the_same_readings_and_adds_up_to_the_same(name, cut, here, tmp
     assert (found.households, found.groups, found.steps) == (wanted.households, wanted.groups, wanted.steps)
     np.testing.assert_array_equal(found.readings, wanted.readings)
     np.testing.assert_array_equal(found.present, wanted.present)
-    np.testing.assert_array_equal(engines.fold(totals, found, np.add), totals(wanted))
+    np.testing.assert_array_equal(fold(totals, found, np.add), totals(wanted))
 
 
 @everywhere
@@ -80,8 +82,8 @@ def test_the_check_finds_the_same(name, here, tmp_path):
 @everywhere
 def test_a_sample_is_brought_here(name, here, tmp_path):
     """What is at hand is folded by the local engine, and is the same."""
-    found = engines.in_memory(ENGINES[name](here, tmp_path))
-    assert not isinstance(found.data, engines.Engine)
+    found = in_memory(ENGINES[name](here, tmp_path))
+    assert isinstance(found.data, Arrays)
     np.testing.assert_array_equal(found.readings, here.readings)
 
 
@@ -89,11 +91,11 @@ def test_a_sample_is_brought_here(name, here, tmp_path):
 @pytest.mark.parametrize("ahead", [1, 1 << 24])
 def test_batches_are_the_panel_some_cycles_at_a_time(name, ahead, here, tmp_path, monkeypatch):
     """Batches end where cycles do, come in order and leave nothing out, whatever is read ahead."""
-    monkeypatch.setattr(engines, "AHEAD", ahead)
+    monkeypatch.setattr(panel, "AHEAD", ahead)
     slots = here.grid.slots
     part = here.between(slots + 1, here.n_steps - 1)
     there = ENGINES[name](here, tmp_path).between(slots + 1, here.n_steps - 1)
-    found = list(engines.batches(there, 2))
+    found = list(batches(there, 2))
     assert [batch.first_step for batch in found] == [slots + 1, *range(3 * slots, here.n_steps - 1, 2 * slots)]
     assert sum(batch.n_steps for batch in found) == part.n_steps
     np.testing.assert_array_equal(np.vstack([batch.readings for batch in found]), part.readings)
@@ -110,7 +112,7 @@ def test_what_a_kernel_refuses_is_refused(name, here, tmp_path):
 
     there = ENGINES[name](here, tmp_path)
     with pytest.raises(LimitError) as caught:
-        engines.fold(refuse, there, np.add)
+        fold(refuse, there, np.add)
     assert caught.value.code == "products-overflow"
     with pytest.raises(ValueError, match="at least one household"):
-        engines.fold(totals, there.columns(np.zeros(0, dtype=np.int64)), np.add)
+        fold(totals, there.columns(np.zeros(0, dtype=np.int64)), np.add)

@@ -21,7 +21,7 @@ import diurnal as dn
 from diurnal.errors import InputError, LimitError, ReadingsError
 from diurnal.periodicity.correlation import gram
 from diurnal.periodicity.cycles import count
-from diurnal.readings import engines, kernels
+from diurnal.readings import kernels
 from diurnal.readings.engines.spark import folding, java
 from diurnal.show.cli import app
 from diurnal.study.town import Town
@@ -168,12 +168,12 @@ def test_many_tasks_add_up_in_stages(town, monkeypatch):
     def total(block):
         return block.readings.sum(axis=1)
 
-    wanted = engines.fold(total, town[0], np.add)
+    wanted = kernels.fold(total, town[0], np.add)
     monkeypatch.setattr(folding, "FEW", 1)
     for tasks, fan in ((2, 64), (9, 4)):
         monkeypatch.setattr(folding, "FAN", fan)
         data = dataclasses.replace(panel.data, tasks=tasks, table=panel.data.table.repartition(tasks))
-        assert np.array_equal(engines.fold(total, dataclasses.replace(panel, data=data), np.add), wanted)
+        assert np.array_equal(kernels.fold(total, dataclasses.replace(panel, data=data), np.add), wanted)
 
 
 @settings(max_examples=3)
@@ -239,12 +239,12 @@ def test_profiles_variations_products_and_sums_are_the_same(town):
         return block.readings.sum(axis=1), block.present.sum(axis=1)
 
     for kernel in (profiles, variations):
-        same(engines.fold(kernel, there, both), engines.fold(kernel, here, both))
+        same(kernels.fold(kernel, there, both), kernels.fold(kernel, here, both))
 
     def added(left, right):
         return left[0] + right[0], left[1] + right[1]
 
-    for a, b in zip(engines.fold(totals, there, added), engines.fold(totals, here, added), strict=True):
+    for a, b in zip(kernels.fold(totals, there, added), kernels.fold(totals, here, added), strict=True):
         np.testing.assert_array_equal(a, b)
     for a, b in zip(gram(there, count(there)), gram(here, count(here)), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -272,7 +272,7 @@ def test_whatever_is_cut_from_a_panel_is_the_same(town):
     ]
     for cut in cuts:
         _same(cut(here), cut(there))
-        sums = [engines.fold(lambda block: block.readings.sum(axis=1), cut(panel), np.add) for panel in town]
+        sums = [kernels.fold(lambda block: block.readings.sum(axis=1), cut(panel), np.add) for panel in town]
         np.testing.assert_array_equal(*sums)
     blocks = list(there.blocks())
     np.testing.assert_array_equal(np.concatenate([block.readings for block in blocks], axis=1), here.readings)
@@ -360,7 +360,7 @@ def test_a_task_that_dies_or_dawdles_changes_nothing(seconds, town, spark, tmp_p
         stumble()
         return block.readings.sum(axis=1)
 
-    np.testing.assert_array_equal(engines.fold(kernel, there, np.add), here.readings.sum(axis=1))
+    np.testing.assert_array_equal(kernels.fold(kernel, there, np.add), here.readings.sum(axis=1))
     assert (tmp_path / "import").exists()
     assert (tmp_path / "fold").exists()
     assert time.monotonic() - began < 55, "nobody waited for the one that dawdles"
@@ -421,10 +421,10 @@ def test_a_kernel_that_refuses_refuses_here(town):
         raise KeyError(f"reading {block.readings[0, 0]}")
 
     with pytest.raises(LimitError, match="64 bits") as found:
-        engines.fold(limit, there, np.add)
+        kernels.fold(limit, there, np.add)
     assert (found.value.code, found.value.params["households"]) == ("sums-overflow", 3)
     with refuses(ReadingsError, "spark-failed") as found:
-        engines.fold(broken, there, np.add)
+        kernels.fold(broken, there, np.add)
     assert "KeyError" not in str(found.value)
     assert found.value.__context__ is None
 

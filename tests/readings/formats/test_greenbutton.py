@@ -8,10 +8,9 @@ import pytest
 import support
 from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.formats.base import Aside
+from diurnal.readings.formats import Aside
 from diurnal.readings.formats.greenbutton import GreenButton
-from diurnal.readings.tables import Frame
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import Frame, TextFile
 from support import refuses
 
 START = 1341115200

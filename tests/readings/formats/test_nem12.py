@@ -7,10 +7,9 @@ import pytest
 import support
 from diurnal import Grid, Panel
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.formats.base import Aside
+from diurnal.readings.formats import Aside
 from diurnal.readings.formats.nem12 import Nem12
-from diurnal.readings.tables import Frame
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import Frame, TextFile
 from support import refuses
 
 HEADER = "100,NEM12,201207020000,MDP,RETAILER"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import diurnal as dn
-from diurnal.readings.formats import FORMATS
+from diurnal.readings.importing import FORMATS
 
 ZONES = {
     "UTC": ["2012-07-01"],

@@ -1,120 +1,155 @@
-"""Engines: two verbs, sort rows into blocks of a panel and fold a kernel over its blocks.
+"""Engines: places other than this process where panels lie and kernels run, such as a cluster.
 
-Whoever folds does not know where a panel's readings lie. What is read piece by piece, from memory or a file, is
-folded by the local engine. Data that bring kernels to where they lie fold themselves (`Folds`). Kernels and sums
-are the same, and so are the bits. An `Engine` of the registry does more: it sorts rows into panels of its own, and
-keeps profiles beside them.
+An `Engine` sorts rows into panels of its own, and keeps profiles beside them; the data of its panels fold kernels
+where they lie. Engines go by name. The registry tells by what the frames and folders of each are known, so that an
+engine is imported and called for its own data only.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
-from diurnal.readings.data import Arrays
-from diurnal.readings.engines import local
-from diurnal.readings.engines.base import Engine
-from diurnal.readings.panel import Panel
-
-Result = TypeVar("Result")
-
-ENGINES = {"spark": "diurnal.readings.engines.spark.engine"}
-"""The module of each engine, by its name. It has an `ENGINE`, and is imported when the engine is first asked."""
-
-AHEAD = 1 << 24
-"""How many readings `batches` brings here at a time, about: some 150 MB, twice that as it goes on."""
+if TYPE_CHECKING:
+    from diurnal.readings.grid import Grid
+    from diurnal.readings.importing import Options, Readings
+    from diurnal.readings.panel import Arrays, Panel
+    from diurnal.readings.source import Part
 
 
-@runtime_checkable
-class Folds(Protocol):
-    """Data of a panel that fold kernels themselves, elsewhere than here."""
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """How an engine is found."""
 
-    def fold(
-        self,
-        kernel: Callable[[Panel], Result],
-        panel: Panel,
-        add: Callable[[Result, Result], Result],
-        *,
-        label: str,
-    ) -> Result:
-        """What a kernel finds in the blocks of the panel whose data these are, added up."""
+    module: str
+    """The module that has it as `ENGINE`."""
+    package: str
+    """The package that the class of its frames is in."""
+    frame: str
+    """The name of that class."""
+    facts: str
+    """The file that makes a folder a panel of its own."""
+
+
+ENGINES = {
+    "spark": Registered(
+        module="diurnal.readings.engines.spark.engine",
+        package="pyspark.sql",
+        frame="DataFrame",
+        facts="diurnal.json",
+    )
+}
+"""Every engine, by its name."""
 
 
 def named(name: str) -> Engine:
     """An engine by its name."""
-    engine: Engine = importlib.import_module(ENGINES[name]).ENGINE
+    engine: Engine = importlib.import_module(ENGINES[name].module).ENGINE
     return engine
 
 
-def reading(source: Any) -> Engine | None:
-    """The engine that a frame belongs to; None for whatever is read here."""
-    return next((engine for engine in map(named, ENGINES) if engine.reads(source)), None)
+class Engine(ABC):
+    """Sorts rows into panels that lie elsewhere, as folders of a lake; their data fold kernels there.
 
-
-def holding(path: str | Path, *, session: Any = None) -> Engine | None:
-    """The engine of the panel in a folder; None for a file, or anything else.
-
-    What comes with a session, or has a scheme, as s3a://bucket/homes, is taken to be a folder: only a session can
-    look.
+    What it does with a session, a frame or a batch is its own affair: whoever calls it passes them on.
     """
-    is_told = session is not None or "://" in str(path)
-    return next((engine for engine in map(named, ENGINES) if is_told or engine.holds(path)), None)
+
+    name: str
+    """What the command line calls it."""
+
+    @abstractmethod
+    def part(self, frame: Any) -> Part:
+        """A frame as a part of a source."""
+
+    @abstractmethod
+    def session(self, master: str) -> Any:
+        """A session, where there is none yet, at an address."""
+
+    @abstractmethod
+    def frame(self, session: Any, paths: Sequence[str]) -> Any:
+        """Parquet files or folders as a frame."""
+
+    @abstractmethod
+    def sort(self, given: Readings, options: Options, out: str | Path | None) -> Panel:
+        """Make a panel, in a folder, of the rows of a frame."""
+
+    @abstractmethod
+    def open(self, path: str | Path, session: Any = None) -> Panel:
+        """The panel in a folder.
+
+        Raises:
+            ReadingsError: There is none, or it is damaged.
+        """
+
+    @abstractmethod
+    def folder(self, panel: Panel) -> str:
+        """Where a panel lies."""
+
+    @abstractmethod
+    def keep(
+        self,
+        kernel: Callable[[Panel], Arrays],
+        panel: Panel,
+        out: str,
+        *,
+        steps: int,
+        renamed: Mapping[str, str] = MappingProxyType({}),
+    ) -> Panel:
+        """What a kernel makes of each household, as a panel in a new folder."""
+
+    @abstractmethod
+    def beside(self, kept: Panel, panel: Panel) -> Panel:
+        """A panel whose first steps are those of a kept one, and whose others are another's, by household."""
+
+    @abstractmethod
+    def spanning(self, panel: Panel, steps: range) -> Panel:
+        """A panel's readings of some steps; of those that it has not, everything is missing."""
+
+    @abstractmethod
+    def empty(self, panel: Panel, grid: Grid, steps: range) -> Panel:
+        """The households of a panel with no reading at some steps of a grid."""
+
+    @abstractmethod
+    def names(self, path: str) -> list[str]:
+        """What is in a folder; nothing, if there is none."""
+
+    @abstractmethod
+    def discard(self, path: str) -> None:
+        """Delete a folder, if it is there."""
+
+    @abstractmethod
+    def each_batch(
+        self,
+        frame: Any,
+        take: Callable[[str, int, Any], None],
+        *,
+        checkpoint: str,
+        once: bool = False,
+        every: float = 10.0,
+    ) -> None:
+        """Give every batch of a streaming frame to a function, in order, until the query is stopped."""
+
+    @abstractmethod
+    def waiting(self, batch: Any, format_: Any, grid: Grid, checkpoint: str) -> Waiting:
+        """The rows of open steps, with those of a batch."""
 
 
-def of(panel: Panel) -> Engine | None:
-    """The engine of a panel that lies elsewhere; None for one in memory or in a file."""
-    name = panel.data.engine
-    return None if name is None else named(name)
+class Waiting(Protocol):
+    """Rows of open steps, which go from batch to batch until their steps close."""
 
+    def with_batch(self, number: int, since: int) -> Any:
+        """The rows of a batch and those before it from a step on, as a frame."""
 
-def fold(
-    kernel: Callable[[Panel], Result],
-    panel: Panel,
-    add: Callable[[Result, Result], Result],
-    *,
-    label: str = "Adding up",
-) -> Result:
-    """What a kernel finds in the blocks of a panel, added up where its readings lie.
+    def without_batch(self, number: int) -> None:
+        """Let wait what waited before a batch, and nothing of the batch."""
 
-    Args:
-        kernel: A function of a panel of whole households. An engine may run it elsewhere: it takes along what it
-            needs.
-        panel: Private readings.
-        add: Adds two results; in any order the sum must be the same, as it is for whole numbers.
-        label: What this is about, for people.
+    def by_step(self, rows: Any) -> dict[int, int]:
+        """How many rows there are of each step."""
 
-    Raises:
-        ValueError: The panel has no households.
-    """
-    if isinstance(panel.data, Folds):
-        return panel.data.fold(kernel, panel, add, label=label)
-    return local.fold(kernel, panel, add, label=label)
-
-
-def in_memory(panel: Panel) -> Panel:
-    """A panel that is small, with its readings brought here from wherever they lie."""
-    if isinstance(panel.data, Arrays):
-        return panel
-    return replace(panel, data=Arrays(panel.readings, panel.present))
-
-
-def batches(panel: Panel, cycles: int) -> Iterator[Panel]:
-    """A panel some cycles at a time, in order.
-
-    A file holds whole households, so that few of its steps cost as much to read as many: it is read for several
-    batches at once. What is folded elsewhere stays there.
-    """
-    slots, ahead = panel.grid.slots, max(1, AHEAD // panel.n_households)
-    here, begin = panel, panel.first_step
-    read_to = begin
-    while begin < panel.steps.stop:
-        end = min((begin // slots + cycles) * slots, panel.steps.stop)
-        if end > read_to and not isinstance(panel.data, Folds):
-            read_to = max(end, begin + ahead // slots * slots)
-            del here
-            here = in_memory(panel.between(begin, read_to))
-        yield here.between(begin, end)
-        begin = end
+    def between(self, rows: Any, steps: range) -> Any:
+        """The rows of some steps."""

@@ -22,11 +22,10 @@ import pyarrow as pa
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
-from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
+from diurnal.readings.formats import Aside, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.text import blocks, check_signs, csv_writer, decimals
 from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import Part, TextFile
 
 COLUMNS = ["Customer", "Generator Capacity", "Postcode", "Consumption Category", "date"]
 HALF_HOURS = [f"{minute // 60 % 24}:{minute % 60:02d}" for minute in range(30, 1441, 30)]

@@ -11,13 +11,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.parsers import expat
 
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import TextFile
 
 ATOM, ESPI = "http://www.w3.org/2005/Atom", "http://naesb.org/espi"
 """The namespaces."""
-
-READING = "A reading has timePeriod/start and duration in seconds, whole minutes long, and a whole value or none."
-"""What a reading is made of, for those who have another one."""
 
 _PARENTS = frozenset({"atom:entry", "ReadingType", "timePeriod", "IntervalReading"})
 _LEAVES = frozenset({("timePeriod", "start"), ("timePeriod", "duration"), ("IntervalReading", "value")})

@@ -24,13 +24,11 @@ import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
-from diurnal.readings.formats.base import Aside, Channel, Format, Rows, check_channel
-from diurnal.readings.formats.batch import BATCH, Batch
+from diurnal.readings.formats import BATCH, Aside, Batch, Channel, Format, Rows, check_channel
 from diurnal.readings.formats.espi import ATOM, ESPI, Entry, Feed, IntervalReading
 from diurnal.readings.formats.text import blocks, check_signs, moments, open_text
 from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import Part, TextFile
 
 UNITS = {"mWh": ("72", -3), "Wh": ("72", 0), "kWh": ("72", 3), "MWh": ("72", 6)}
 UNITS |= {"W": ("38", 0), "kW": ("38", 3), "MW": ("38", 6)}
@@ -258,7 +256,7 @@ def _minutes(part: TextFile, line: int, seconds: str) -> int:
 
 
 def _value(part: TextFile, reading: IntervalReading, power: int) -> str:
-    # An exponent keeps the digits as they are; the nearest float is found once, by the stage.
+    # An exponent keeps the digits as they are; the nearest float is found once, by the row buffer.
     if not re.fullmatch(r"[+-]?[0-9]{1,30}", reading.value):
         raise part.fault("greenbutton-not-whole", line=reading.line, field="value")
     return f"{reading.value}e{power}"
@@ -329,4 +327,3 @@ def _identity(href: str) -> str:
 
 _KIND = "<espi:ServiceCategory><espi:kind>0</espi:kind></espi:ServiceCategory>"
 _UPDATED = "2000-01-01T00:00:00Z"
-_TYPE = "For example uom 72 (Wh), powerOfTenMultiplier 0, flowDirection 1."

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diurnal.readings.formats.base import Aside, Format, Rows
+from diurnal.readings.formats import Aside, Format, Rows
 from diurnal.readings.formats.text import blocks, csv_writer, decimals
 from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
+from diurnal.readings.source import Part
 
 NAMES = {
     "household": ("household", "home", "house", "customer", "dwelling"),

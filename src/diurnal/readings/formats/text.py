@@ -17,9 +17,9 @@ import numpy as np
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers, Marks
-from diurnal.readings.formats.base import MICRO
+from diurnal.readings.formats import MICRO
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 
 def blocks(panel: Panel) -> Iterator[Panel]:

@@ -21,11 +21,10 @@ import pyarrow as pa
 
 from diurnal.errors import ReadingsError
 from diurnal.readings.data import Integers
-from diurnal.readings.formats.base import Aside, Format, Rows, as_array, seconds_of
+from diurnal.readings.formats import Aside, Format, Rows, as_array, seconds_of
 from diurnal.readings.formats.text import blocks, csv_writer, decimals
 from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
-from diurnal.readings.textfile import TextFile
+from diurnal.readings.source import Part, TextFile
 
 LONGEST = 15 * 60
 """How many seconds a row lasts at most."""

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from diurnal.readings.formats.base import Aside, Format, Rows, may_be_value
+from diurnal.readings.formats import Aside, Format, Rows, may_be_value
 from diurnal.readings.formats.long import NAMES, words_of
 from diurnal.readings.formats.text import csv_writer, decimals
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
-from diurnal.readings.progress import Progress
+from diurnal.readings.source import Part
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from diurnal.errors import PlanError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
-from diurnal.readings.kept import is_kept
 from diurnal.readings.panel import Panel
+from diurnal.readings.panel_file import is_kept
 from diurnal.show import audit as page
 from diurnal.show import document
 from diurnal.show.cli.screen import Screen, table

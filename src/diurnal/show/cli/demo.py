@@ -23,9 +23,9 @@ from diurnal.planning.prediction import Prediction
 from diurnal.promise.budget import Budget
 from diurnal.readings.data import Floats
 from diurnal.readings.importing import panel as make_panel
+from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import read
-from diurnal.readings.written import write
+from diurnal.readings.panel_export import write
 from diurnal.show.certificate import certificate
 from diurnal.show.cli import verbs
 from diurnal.show.cli.plans import prediction_table

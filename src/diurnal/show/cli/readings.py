@@ -14,12 +14,11 @@ from diurnal.periodicity.verdict import Thresholds
 from diurnal.periodicity.verdict import check as checked
 from diurnal.place import check_place
 from diurnal.readings import engines
-from diurnal.readings.formats import FORMATS
+from diurnal.readings.importing import FORMATS, Readings, read
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.kept import save_panel
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import Readings, read
-from diurnal.readings.written import write
+from diurnal.readings.panel_export import write
+from diurnal.readings.panel_file import save_panel
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen
 from diurnal.show.cli.verbs import Engine, Master, Without, a_panel, a_session

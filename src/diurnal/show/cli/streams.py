@@ -17,11 +17,10 @@ from diurnal.errors import NoStoreError, ReadingsError
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose, predict
 from diurnal.promise.budget import Budget
-from diurnal.readings.engines import batches
 from diurnal.readings.grid import Grid
-from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
-from diurnal.readings.reasons import words_of
+from diurnal.readings.kernels import Progress
+from diurnal.readings.panel import Panel, batches
+from diurnal.readings.quality import words_of
 from diurnal.show.cli import verbs
 from diurnal.show.cli.screen import Screen, plain, table
 from diurnal.show.cli.verbs import (

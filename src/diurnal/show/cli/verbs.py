@@ -26,9 +26,9 @@ from diurnal.planning.plan import Plan
 from diurnal.readings import engines
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.kept import is_kept, open_panel
+from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import read
+from diurnal.readings.panel_file import is_kept, open_panel
 from diurnal.show.cli import settings
 from diurnal.show.cli.screen import Screen, plain
 

@@ -20,8 +20,8 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.planner import worse_than_nothing
 from diurnal.private import private
 from diurnal.readings.grid import slots_of
-from diurnal.readings.kept import open_panel
 from diurnal.readings.panel import Panel, Shape
+from diurnal.readings.panel_file import open_panel
 from diurnal.show.files import left_out
 from diurnal.show.proposal import Asked, Proposal, propose
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute

@@ -18,10 +18,10 @@ from diurnal.curator import intake
 from diurnal.curator.intake import Sent
 from diurnal.curator.report import Outcome
 from diurnal.errors import ClockError, ReadingsError, UnitError
-from diurnal.readings.formats.base import Format
+from diurnal.readings.formats import Format
 from diurnal.readings.formats.long import Long, unit_in
+from diurnal.readings.importing import read
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import read
 from diurnal.show.web import bodies, log, problems
 from diurnal.show.web.access import FOR_INGEST, IngestRoute
 from diurnal.show.web.models import batches, shape

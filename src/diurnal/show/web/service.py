@@ -24,9 +24,9 @@ from diurnal.curator.public_reader import Published, Reader
 from diurnal.errors import NoStoreError, StoreError, StreamError
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
+from diurnal.readings.importing import Readings
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
-from diurnal.readings.source import Readings
 from diurnal.show.web.hub import Hub
 from diurnal.show.web.kept import Kept
 from diurnal.show.web.log import told

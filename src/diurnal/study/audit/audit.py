@@ -20,7 +20,7 @@ from diurnal.errors import PlanError
 from diurnal.picture import Pictured
 from diurnal.planning.plan import Plan
 from diurnal.promise.mechanisms import Mechanism
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study.audit import measured
 from diurnal.study.audit.exact import Exact, worst_cases
 from diurnal.study.audit.measured import ALPHA, UNCLIPPED, WHAT, Bound, Pair, says_what_is_so

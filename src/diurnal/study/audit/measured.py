@@ -17,7 +17,7 @@ from diurnal.promise.mechanisms import Cube, Mechanism
 from diurnal.promise.mechanisms.base import SlotMechanism
 from diurnal.promise.mechanisms.basis import Basis
 from diurnal.readings.data import Floats, Integers
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study import paper
 from diurnal.study.audit import exact
 from diurnal.study.audit.statistic import Counts, best_event, by_cycle, discriminant, expected, layers, slots_of

@@ -16,8 +16,8 @@ import numpy as np
 from diurnal.private import Private
 from diurnal.readings import kernels
 from diurnal.readings.data import Floats, Integers
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 from diurnal.study import paper
 
 MECHANISMS = {

@@ -9,8 +9,8 @@ import numpy as np
 
 from diurnal.periodicity.correlation import Correlations, correlations
 from diurnal.private import Private
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 WINDOW = 7
 """Over how many days before and after a change a home's use is compared."""

@@ -15,10 +15,9 @@ import numpy as np
 
 from diurnal.errors import InputError, ReadingsError
 from diurnal.private import Private
-from diurnal.readings.data import Arrays
 from diurnal.readings.importing import panel as make_panel
-from diurnal.readings.panel import Panel
-from diurnal.readings.source import read
+from diurnal.readings.importing import read
+from diurnal.readings.panel import Arrays, Panel
 from diurnal.study.town import Town
 
 NET = (-50_000, 50_000)

@@ -1,6 +1,6 @@
-"""The Spark engine: the local engine's kernels over a cluster, with the same numbers to the last bit.
+"""The Spark engine: kernels over a cluster, with the same numbers to the last bit.
 
-Rows of a Spark frame are staged, placed and resampled by the very code of the local engine, in tasks that hold
+Rows of a Spark frame are buffered, placed and resampled by the very code of a local import, in tasks that hold
 whole households; the panel is a Parquet table in the lake, with a row a household. A fold calls the same kernel on
 blocks of that table, and whole numbers add up to the same sum in any order. A task may fail and be run again, or
 run twice: what it found is in the rows that Spark commits once, and nowhere else.

@@ -8,27 +8,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from diurnal.readings.data import Arrays
-from diurnal.readings.engines.base import Engine, Waiting
+from diurnal.readings.engines import Engine, Waiting
 from diurnal.readings.engines.spark import homes, lake, making, session, streaming
 from diurnal.readings.engines.spark.folder import Folder
-from diurnal.readings.engines.spark.frame import SparkFrame, is_spark
+from diurnal.readings.engines.spark.frame import SparkFrame
 from diurnal.readings.engines.spark.lake import LakeData
 from diurnal.readings.engines.spark.waiting import WaitingRows
 from diurnal.readings.grid import Grid
-from diurnal.readings.options import Options
-from diurnal.readings.panel import Panel
-from diurnal.readings.part import Part
-from diurnal.readings.source import Readings
+from diurnal.readings.importing import Options, Readings
+from diurnal.readings.panel import Arrays, Panel
+from diurnal.readings.source import Part
 
 
 class SparkEngine(Engine):
     """Apache Spark, 4.0 or later."""
 
     name = "spark"
-
-    def reads(self, source: Any) -> bool:
-        return is_spark(source)
 
     def part(self, frame: Any) -> Part:
         return SparkFrame(frame)
@@ -42,9 +37,6 @@ class SparkEngine(Engine):
 
     def sort(self, given: Readings, options: Options, out: str | Path | None) -> Panel:
         return making.sort(given, options, out)
-
-    def holds(self, path: str | Path) -> bool:
-        return lake.is_lake(path)
 
     def open(self, path: str | Path, session_: Any = None) -> Panel:
         return lake.open_panel(path, session_)

@@ -14,9 +14,9 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.data import Arrays, Integers
+from diurnal.readings.data import Integers
 from diurnal.readings.engines.spark.session import Batches, alone, batches_of, mapped, refusal, refuse, running
-from diurnal.readings.panel import Panel
+from diurnal.readings.panel import Arrays, Panel
 
 READINGS = 1 << 20
 """How many readings a batch has, about."""

@@ -9,17 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.part import Part, Table
-from diurnal.readings.tables import Frame
+from diurnal.readings.source import Frame, Part, Table
 
 NAME = "the frame"
 """As any other is called: which engine reads it is nobody's business afterwards."""
-
-
-def is_spark(source: Any) -> bool:
-    """Whether something is a frame of Spark's, found out without importing Spark."""
-    kind = type(source)
-    return kind.__name__ == "DataFrame" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from diurnal.errors import DiurnalError
-from diurnal.readings.data import Arrays, Integers
+from diurnal.readings.data import Integers
 from diurnal.readings.engines.spark.folder import Folder
 from diurnal.readings.engines.spark.folding import Cut, quoted
 from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, LakeData, open_panel, roster_digest
@@ -30,7 +30,7 @@ from diurnal.readings.engines.spark.session import (
     running,
 )
 from diurnal.readings.engines.spark.sorting import table_ddl
-from diurnal.readings.panel import Panel
+from diurnal.readings.panel import Arrays, Panel
 
 READINGS = 1 << 20
 """How many readings a batch has, about."""

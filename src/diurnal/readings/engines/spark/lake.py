@@ -20,21 +20,21 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.data import BLOCK, Arrays, Data, Integers, Marks
-from diurnal.readings.engines import local
+from diurnal.readings.data import Data, Integers, Marks
+from diurnal.readings.engines import ENGINES
 from diurnal.readings.engines.spark import folding
 from diurnal.readings.engines.spark.folder import Folder
 from diurnal.readings.engines.spark.session import active_session, alone, running
 from diurnal.readings.engines.spark.sorting import table_ddl
 from diurnal.readings.grid import Grid
-from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress, fold_here
+from diurnal.readings.panel import BLOCK, Arrays, Panel
 from diurnal.readings.quality import Quality
 
 VERSION = 1
 """The version of the folder's format; a reader refuses a later one."""
 
-FACTS = "diurnal.json"
+FACTS = ENGINES["spark"].facts
 TABLE = "homes-"
 """How the name of a table begins."""
 
@@ -100,7 +100,7 @@ class LakeData:
         """What a kernel finds in the households that are meant, added up by tasks."""
         if self.chosen is not None and len(np.unique(self.chosen)) < len(self.chosen):
             # The table has each household once.
-            return local.fold(kernel, panel, add, label=label)
+            return fold_here(kernel, panel, add, label=label)
         with Progress(label, panel.n_households) as bar:
             found = folding.fold(kernel, panel, self.meant, self.cut, add, tasks=self.tasks, label=label)
             bar.advance(panel.n_households)
@@ -123,11 +123,6 @@ class LakeData:
             raise _damaged()
         arrays = self.cut.arrays(found.column("values").combine_chunks())
         return arrays.columns(order[np.searchsorted(places[order], wanted)])
-
-
-def is_lake(path: str | Path) -> bool:
-    """Whether a path is that of a panel in the lake on this machine: a folder with facts."""
-    return (Path(path) / FACTS).is_file()
 
 
 @alone

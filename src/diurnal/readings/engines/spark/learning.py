@@ -1,8 +1,8 @@
 """Learning: who is in a Spark frame, and when, from one pass over its rows.
 
-Each batch is staged as the local engine stages a file, and its distinct names and times go on as rows with counts;
-Spark adds these up. From them the driver makes a stage of its own that holds every name and every time once: all
-that the local engine asks of staged rows before it sorts them depends on nothing else.
+Each batch is buffered as a local import buffers a file, and its distinct names and times go on as rows with counts;
+Spark adds these up. From them the driver makes a buffer of its own that holds every name and every time once: all
+that an import asks of buffered rows before it sorts them depends on nothing else.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow as pa
 from diurnal.errors import DiurnalError
 from diurnal.readings.engines.spark.frame import Batch, SparkFrame
 from diurnal.readings.engines.spark.session import Batches, alone, batches_of, mapped, refusal, refuse, running
-from diurnal.readings.formats import rows_of
-from diurnal.readings.formats.base import Format, Rows
-from diurnal.readings.stage import Stage
+from diurnal.readings.formats import Format, Rows
+from diurnal.readings.importing import rows_of
+from diurnal.readings.row_buffer import RowBuffer
 
 ROWS = 1 << 18
 """How many rows of a source a task takes at a time."""
@@ -39,26 +39,26 @@ SCHEMA = pa.schema(
 DDL = "kind string, names array<string>, seconds bigint, minutes bigint, n bigint"
 
 
-def staged(format_: Format, batch: pa.RecordBatch) -> Stage:
-    """A batch of rows, staged; close it.
+def buffered(format_: Format, batch: pa.RecordBatch) -> RowBuffer:
+    """A batch of rows, buffered; close it.
 
     Raises:
         ReadingsError: A row is none.
     """
-    stage, part = Stage(None, format_), Batch.of(batch)
+    buffer, part = RowBuffer(None, format_), Batch.of(batch)
     try:
         for rows in rows_of(format_, part):
-            stage.add(part, rows)
-        stage.flush()
+            buffer.add(part, rows)
+        buffer.flush()
     except BaseException:
-        stage.close()
+        buffer.close()
         raise
-    return stage
+    return buffer
 
 
 @alone
-def learn(given: Any) -> tuple[Stage, int]:
-    """A stage with every name and time of a frame's rows once, and how many rows there are.
+def learn(given: Any) -> tuple[RowBuffer, int]:
+    """A buffer with every name and time of a frame's rows once, and how many rows there are.
 
     Args:
         given: Readings of a Spark frame.
@@ -88,28 +88,28 @@ def learn(given: Any) -> tuple[Stage, int]:
 def _facts(format_: Format, batch: pa.RecordBatch, said: set[tuple[str, ...]]) -> Iterator[dict[str, Any]]:
     """What is in a batch; of meters, what has not been said before."""
     try:
-        with closing(staged(format_, batch)) as stage:
-            for household, meter in stage.meters:
-                names = (household, meter, *(stage.groups[name][household] for name in stage.groups))
+        with closing(buffered(format_, batch)) as buffer:
+            for household, meter in buffer.meters:
+                names = (household, meter, *(buffer.groups[name][household] for name in buffer.groups))
                 if names not in said:
                     said.add(names)
                     yield {"kind": "meter", "names": names, "n": 1}
-            clock = "moments" if stage.instants else "wall"
-            for records in stage.spill.batches():
+            clock = "moments" if buffer.instants else "wall"
+            for records in buffer.spill.batches():
                 # Lengths are few, and whole numbers sort faster than pairs.
                 for minutes in np.unique(records["minutes"]).tolist():
                     times = np.unique(records["seconds"][records["minutes"] == minutes], return_counts=True)
                     for seconds, n in zip(*(each.tolist() for each in times), strict=True):
                         yield {"kind": "time", "names": [clock], "seconds": seconds, "minutes": minutes, "n": n}
-            for reason, n in stage.asides.items():
+            for reason, n in buffer.asides.items():
                 yield {"kind": "aside", "names": [reason], "n": n}
-            yield {"kind": "lengths", "names": ["their own" if stage.mixed else "the format's"], "n": 1}
-            yield {"kind": "partitions", "names": list(stage.groups), "n": 1}
+            yield {"kind": "lengths", "names": ["their own" if buffer.mixed else "the format's"], "n": 1}
+            yield {"kind": "partitions", "names": list(buffer.groups), "n": 1}
     except DiurnalError as error:
         yield {"kind": "error", "names": list(refusal(error)), "n": 1}
 
 
-def _stage_of(table: pa.Table, format_: Format, part: SparkFrame) -> tuple[Stage, int]:
+def _stage_of(table: pa.Table, format_: Format, part: SparkFrame) -> tuple[RowBuffer, int]:
     kinds: dict[str, list[dict[str, Any]]] = {}
     columns = table.rename_columns(["kind", "names", "seconds", "minutes", "n"])
     for row in columns.to_pylist():
@@ -120,18 +120,18 @@ def _stage_of(table: pa.Table, format_: Format, part: SparkFrame) -> tuple[Stage
     asides = {row["names"][0]: row["n"] for row in kinds.get("aside", [])}
     if not times:
         raise part.fault("spark-no-rows")
-    stage = Stage(None, format_)
+    buffer = RowBuffer(None, format_)
     try:
-        _fill(stage, part, kinds, times)
+        _fill(buffer, part, kinds, times)
     except BaseException:
-        stage.close()
+        buffer.close()
         raise
-    stage.asides.update(asides)
-    return stage, sum(row["n"] for row in times)
+    buffer.asides.update(asides)
+    return buffer, sum(row["n"] for row in times)
 
 
 def _fill(
-    stage: Stage, part: SparkFrame, kinds: dict[str, list[dict[str, Any]]], times: list[dict[str, Any]]
+    buffer: RowBuffer, part: SparkFrame, kinds: dict[str, list[dict[str, Any]]], times: list[dict[str, Any]]
 ) -> None:
     keys = sorted(row["names"] for row in kinds["meter"])
     partitions = kinds["partitions"][0]["names"]
@@ -149,9 +149,9 @@ def _fill(
             groups={name: [key[2 + i] for key in keys] for i, name in enumerate(partitions)},
         )
 
-    stage.add(part, rows(keys, [times[0]] * len(keys)))
+    buffer.add(part, rows(keys, [times[0]] * len(keys)))
     for clock in (["moments"], ["wall"]):
         shown = [row for row in times if row["names"] == clock]
         if shown:
-            stage.add(part, rows([keys[0]] * len(shown), shown))
-    stage.flush()
+            buffer.add(part, rows([keys[0]] * len(shown), shown))
+    buffer.flush()

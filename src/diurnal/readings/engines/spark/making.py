@@ -17,9 +17,9 @@ from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, open_pane
 from diurnal.readings.engines.spark.learning import ROWS, learn
 from diurnal.readings.engines.spark.session import alone, batches_of, refuse, running
 from diurnal.readings.engines.spark.sorting import OWN, Sorting, table_ddl
-from diurnal.readings.job import Job
+from diurnal.readings.importing import ImportRun
+from diurnal.readings.kernels import Progress
 from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
 
 TASK_ROWS = 1 << 22
 """How many rows of a source a task sorts, about."""
@@ -41,23 +41,23 @@ def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
     with running(f"writing {Path(str(out)).name}"):
         folder = Folder(session, str(out))
         _check_place(folder, Path(str(out)).name)
-    stage, n_rows = learn(given)
+    buffer, n_rows = learn(given)
     try:
-        job = Job.of(given, options, stage, n_rows)
-        if len(job.rules.doubled) and not job.rules.instants:
+        run = ImportRun.of(given, options, buffer, n_rows)
+        if len(run.rules.doubled) and not run.rules.instants:
             raise ReadingsError("spark-doubled-hour")
-        for name in job.panel.groups:
+        for name in run.panel.groups:
             if name.casefold() in OWN:
                 raise ReadingsError("partition-name", name=name)
         name = f"{TABLE}{uuid.uuid4().hex[:16]}"
         try:
-            facts = _written(session, folder, name, job, n_rows)
+            facts = _written(session, folder, name, run, n_rows)
         except BaseException:
             with running("tidying up"):
                 folder.delete(name)
             raise
     finally:
-        stage.close()
+        buffer.close()
     with running(f"writing {Path(str(out)).name}"):
         folder.write(FACTS, json.dumps(facts))
         # The older panel's table, and any that an import has left which died.
@@ -78,43 +78,43 @@ def _check_place(folder: Folder, name: str) -> None:
     folder.make()
 
 
-def _written(session: Any, folder: Folder, name: str, job: Any, n_rows: int) -> dict[str, Any]:
+def _written(session: Any, folder: Folder, name: str, run: Any, n_rows: int) -> dict[str, Any]:
     """Write the table, and give the facts about it."""
-    n = len(job.panel.households)
+    n = len(run.panel.households)
     tasks = min(n, max(session.sparkContext.defaultParallelism, -(-n_rows // TASK_ROWS)))
-    sorting = Sorting.of(job, tasks)
+    sorting = Sorting.of(run, tasks)
     path = f"{folder.path}/{name}"
     with Progress("Sorting rows", n_rows) as bar, running("sorting rows"), batches_of(session, ROWS):
-        writer = sorting.table(job.given.parts[0].frame).write
+        writer = sorting.table(run.given.parts[0].frame).write
         # A file counts once its task is committed, and a task is once.
         writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1").parquet(path)
         bar.advance(n_rows)
-    table = session.read.schema(table_ddl(job.panel.groups)).parquet(path)
+    table = session.read.schema(table_ddl(run.panel.groups)).parquet(path)
     with running("counting rows"):
         accounts = [json.loads(each) for each in _accounts(table)]
         homes = table.where("place is not null").count()
     for account in sorted((each for each in accounts if "error" in each), key=str):
         refuse(tuple(account["error"]))
     for account in accounts:
-        job.set_aside += Counter(account["set_aside"])
-        job.tally += Counter(account["tally"])
-    job.check_some()
-    if homes != n or job.tally["kept"] + job.set_aside.total() != n_rows:
-        raise job.given.parts[0].fault("spark-rows-changed")
-    panel = job.panel
+        run.set_aside += Counter(account["set_aside"])
+        run.tally += Counter(account["tally"])
+    run.check_some()
+    if homes != n or run.tally["kept"] + run.set_aside.total() != n_rows:
+        raise run.given.parts[0].fault("spark-rows-changed")
+    panel = run.panel
     return {
         "version": VERSION,
         "table": name,
         "tasks": len(sorting.firsts),
         "grid": panel.grid.to_json(),
         "first_step": panel.first_step,
-        "steps": job.rules.steps,
+        "steps": run.rules.steps,
         "domain": panel.domain,
         "calendar": sorted(panel.calendar),
         "partitions": list(panel.groups),
         "roster": roster_digest(panel.households, panel.groups),
-        "source": {"format": job.given.format.name, "parts": 1},
-        "quality": job.quality().to_json(),
+        "source": {"format": run.given.format.name, "parts": 1},
+        "quality": run.quality().to_json(),
     }
 
 

@@ -1,8 +1,8 @@
 """Sorting: the rows of a Spark frame as readings of whole households, in a table with a row a household.
 
-Tasks stage and place rows as the local engine does, and send on what they have of a meter as one row of bytes;
+Tasks buffer and place rows as a local import does, and send on what they have of a meter as one row of bytes;
 Spark brings the rows of some households together, sorted by household, and a task resamples as many of them at a
-time as the local engine would. The account of every block is beside its first household: whatever Spark commits is
+time as a local import would. The account of every block is beside its first household: whatever Spark commits is
 counted once, however often a task ran.
 """
 
@@ -22,17 +22,15 @@ import pyarrow as pa
 from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.readings import quality
 from diurnal.readings.data import Integers
-from diurnal.readings.engines.local import BUCKET
 from diurnal.readings.engines.spark.folding import quoted
 from diurnal.readings.engines.spark.frame import NAME
-from diurnal.readings.engines.spark.learning import ROWS, staged
+from diurnal.readings.engines.spark.learning import ROWS, buffered
 from diurnal.readings.engines.spark.session import Batches, mapped, refusal
-from diurnal.readings.formats.base import Format
-from diurnal.readings.placing import Placing
-from diurnal.readings.register import MeterList
-from diurnal.readings.resampling import PLACED, DuplicateError, Resampled, Rules, resample
-from diurnal.readings.roster import Roster
-from diurnal.readings.spill import Records
+from diurnal.readings.formats import Format
+from diurnal.readings.importing import BUCKET
+from diurnal.readings.resampling import PLACED, DuplicateError, Placing, Resampled, Roster, Rules, resample
+from diurnal.readings.row_buffer import Records
+from diurnal.readings.side_tables import MeterList
 
 RECORD = np.dtype([(name, PLACED[name]) for name in ("value", "seconds", "minutes", "second")])
 """A placed row of a known meter."""
@@ -74,19 +72,19 @@ class Sorting:
     """For each partition its groups, and the number of every household's among them."""
 
     @classmethod
-    def of(cls, job: Any, tasks: int) -> Sorting:
+    def of(cls, run: Any, tasks: int) -> Sorting:
         """The sorting of an import whose rows are known, by so many tasks."""
-        homes, roster = job.panel.households, job.placing.roster
+        homes, roster = run.panel.households, run.placing.roster
         starts = sorted({len(homes) * task // tasks for task in range(tasks + 1)})
         nobody = replace(roster, households=(), keys=(), owners={}, meter=roster.meter[:0])
         return cls(
-            format=job.given.format,
-            placing=replace(job.placing, roster=nobody),
-            rules=job.rules,
-            listed=job.options.meters,
+            format=run.given.format,
+            placing=replace(run.placing, roster=nobody),
+            rules=run.rules,
+            listed=run.options.meters,
             firsts=[homes[start] for start in starts[:-1]],
             starts=starts,
-            groups={name: _coded(column) for name, column in job.panel.groups.items()},
+            groups={name: _coded(column) for name, column in run.panel.groups.items()},
         )
 
     def table(self, frame: Any) -> Any:
@@ -122,10 +120,10 @@ class Sorting:
 
     def _placed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What a batch has of each meter, whether any of it is inside the panel's span or not."""
-        with closing(staged(self.format, batch)) as stage:
-            roster = Roster.of(stage.meters, self.listed)
+        with closing(buffered(self.format, batch)) as buffer:
+            roster = Roster.of(buffer.meters, self.listed)
             placing, lost, parts = replace(self.placing, roster=roster), Counter[str](), []
-            for records in stage.spill.batches():
+            for records in buffer.spill.batches():
                 placed, outside = placing.place(records)
                 lost.update(outside)
                 parts.append(placed)
@@ -232,7 +230,7 @@ class _Block:
 
 
 def _blocks(batches: Batches, steps: int) -> Iterator[_Block]:
-    """Whole households, as many at a time as fit into a bucket of the local engine."""
+    """Whole households, as many at a time as fit into a bucket of a local import."""
     block: _Block | None = None
     owner = None
     for batch in batches:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from diurnal.errors import DiurnalError, ReadingsError
-from diurnal.readings.engines.spark.frame import is_spark
 from diurnal.readings.engines.spark.session import running
 
 QUERY = "sql.streaming.queryId"
@@ -38,7 +37,7 @@ def each_batch(
     Raises:
         DiurnalError: What `take` has refused; the batch is given again after a restart.
     """
-    if not (is_spark(frame) and frame.isStreaming):
+    if not frame.isStreaming:
         raise ReadingsError("frame-not-streaming")
     refused: list[DiurnalError] = []
 

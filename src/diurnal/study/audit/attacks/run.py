@@ -9,7 +9,7 @@ from typing import Any
 from diurnal.errors import InputError
 from diurnal.exact import Number, instance, positive
 from diurnal.planning.plan import Plan
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress
 from diurnal.study.audit.attacks import attackers, words
 from diurnal.study.audit.attacks.attackers import membership
 from diurnal.study.audit.attacks.population import Population, Setting

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diurnal.readings.spill import Spill
+from diurnal.readings.row_buffer import Spill
 
 PAIR = np.dtype([("bucket", "i4"), ("number", "i8")])
 

@@ -16,8 +16,8 @@ import pytest
 
 import diurnal as dn
 from diurnal.errors import ReadingsError
-from diurnal.readings import engines, kept
-from diurnal.readings.engines import local
+from diurnal.readings import importing, kernels, panel_file
+from diurnal.readings.panel import batches
 from diurnal.study.town import Town
 from support import refuses
 
@@ -40,7 +40,7 @@ def import_(source, out, **options):
 
 def test_it_is_the_panel_that_memory_would_hold(source, tmp_path, monkeypatch):
     """Kept in a file in many small blocks, or held in memory, a panel is the same to the last bit."""
-    monkeypatch.setattr(local, "BUCKET", 5000)
+    monkeypatch.setattr(importing, "BUCKET", 5000)
     file = import_(source, tmp_path / "panel.parquet")
     memory = import_(source, None)
     town = Town(homes=40, days=14, gap_rate=0.01).panel()
@@ -85,22 +85,22 @@ def test_groups_cost_next_to_nothing(source, tmp_path):
 
 def test_a_file_is_read_once_for_many_batches(source, tmp_path, monkeypatch):
     """However many batches are cut from a file, its row groups are each read once while memory allows."""
-    monkeypatch.setattr(local, "BUCKET", 5000)
+    monkeypatch.setattr(importing, "BUCKET", 5000)
     panel = import_(source, tmp_path / "panel.parquet")
-    reads, read = [], kept.KeptData._read
+    reads, read = [], panel_file.KeptData._read
 
     def counted(data, number, columns):
         reads.append(number)
         return read(data, number, columns)
 
-    monkeypatch.setattr(kept.KeptData, "_read", counted)
-    assert len([batch.readings for batch in engines.batches(panel, 1)]) == 14
+    monkeypatch.setattr(panel_file.KeptData, "_read", counted)
+    assert len([batch.readings for batch in batches(panel, 1)]) == 14
     assert sorted(reads) == list(range(pq.read_metadata(tmp_path / "panel.parquet").num_row_groups))
 
 
 def test_row_groups_are_whole_households(source, tmp_path, monkeypatch):
     """Every row group of the file holds whole households."""
-    monkeypatch.setattr(local, "BUCKET", 5000)
+    monkeypatch.setattr(importing, "BUCKET", 5000)
     panel = import_(source, tmp_path / "panel.parquet")
     metadata = pq.read_metadata(tmp_path / "panel.parquet")
     rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -145,9 +145,9 @@ def test_it_is_private(source, tmp_path):
 def test_a_later_version_is_refused(source, tmp_path, monkeypatch):
     """A file of a later version is refused, and so is a Parquet file that is no panel."""
     path = tmp_path / "panel.parquet"
-    monkeypatch.setattr(kept, "VERSION", 2)
+    monkeypatch.setattr(panel_file, "VERSION", 2)
     import_(source, path)
-    monkeypatch.setattr(kept, "VERSION", 1)
+    monkeypatch.setattr(panel_file, "VERSION", 1)
     with pytest.raises(ReadingsError, match="of version 2"):
         dn.open_panel(path)
     with refuses(ReadingsError, "panel-not-kept"):
@@ -180,9 +180,9 @@ def test_a_failed_import_keeps_the_old_file(source, tmp_path):
 SCRIPT = """
 import sys, time
 import diurnal as dn
-from diurnal.readings.engines import local
-local.BUCKET = 2000
-from diurnal.readings.kept import Writer
+from diurnal.readings import importing
+importing.BUCKET = 2000
+from diurnal.readings.panel_file import Writer
 write = Writer.write
 def slowly(self, *block):
     write(self, *block)
@@ -220,19 +220,19 @@ def test_a_killed_import_leaves_the_old_file_or_none(source, tmp_path, blow):
 
 def test_fold_adds_up_in_threads(source, tmp_path, monkeypatch):
     """What a kernel finds in the blocks of a file adds up to what it finds in the whole."""
-    monkeypatch.setattr(local, "BUCKET", 5000)
+    monkeypatch.setattr(importing, "BUCKET", 5000)
     panel = import_(source, tmp_path / "panel.parquet")
-    sums = engines.local.fold(lambda block: block.readings.sum(axis=1), panel, np.add)
+    sums = kernels.fold(lambda block: block.readings.sum(axis=1), panel, np.add)
     np.testing.assert_array_equal(sums, panel.readings.sum(axis=1))
 
 
 def test_work_in_order_stays_in_order_and_stops_at_an_error():
     """Results come in the order of their items whatever each takes, and an error ends the work."""
     pauses = [0.03, 0.0, 0.02, 0.0, 0.01]
-    found = list(local.in_order(lambda i: (time.sleep(pauses[i]), i)[1], range(5)))
+    found = list(kernels.in_order(lambda i: (time.sleep(pauses[i]), i)[1], range(5)))
     assert found == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
-        list(local.in_order(lambda i: 1 // (2 - i), range(5)))
+        list(kernels.in_order(lambda i: 1 // (2 - i), range(5)))
 
 
 def small(path, homes, value=100, **more):

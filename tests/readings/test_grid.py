@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diurnal.readings.clock import Clock
+from diurnal.readings.grid import Clock
 
 ZONES = {
     "UTC": 2012,

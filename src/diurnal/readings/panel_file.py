@@ -1,4 +1,4 @@
-"""Kept: a panel as a Parquet file, sorted by household and time, whole households in a row group.
+"""Panel file: a panel as a Parquet file, sorted by household and time, whole households in a row group.
 
 Any tool can read it: a column `household`, one `time` (the wall clock, interval start), one `value` (whole units,
 null where missing), and one for each partition. What a panel needs beside that is JSON in the file's metadata,
@@ -28,11 +28,11 @@ import pyarrow.parquet as pq
 from diurnal.errors import ReadingsError
 from diurnal.place import check_place
 from diurnal.readings import engines
-from diurnal.readings.data import Arrays, Data, Integers, Marks
-from diurnal.readings.engines import local
+from diurnal.readings.data import Data, Integers, Marks
+from diurnal.readings.engines import Engine
 from diurnal.readings.grid import Grid
-from diurnal.readings.panel import Panel
-from diurnal.readings.progress import Progress
+from diurnal.readings.kernels import Progress, in_order
+from diurnal.readings.panel import Arrays, Panel
 from diurnal.readings.quality import Quality
 
 VERSION = 1
@@ -115,7 +115,7 @@ class KeptData:
         present = np.zeros(readings.shape, dtype=bool)
         done = 0
         with Progress("Loading homes", len(wanted)) as bar:
-            for arrays in local.in_order(lambda part: self._read(*part), parts):
+            for arrays in in_order(lambda part: self._read(*part), parts):
                 n = arrays.readings.shape[1]
                 places = order[done : done + n]
                 readings[:, places], present[:, places] = arrays.readings, arrays.present
@@ -149,7 +149,7 @@ def is_kept(path: str | Path) -> bool:
     """Whether a file is a kept panel, or a folder one in the lake, and not readings of some other layout."""
     path = Path(path)
     if not path.is_file():
-        return engines.holding(path) is not None
+        return _engine_of(path) is not None
     try:
         with path.open("rb") as file:
             return KEY in (pq.read_metadata(file).metadata or {})
@@ -171,7 +171,7 @@ def open_panel(path: str | Path, *, session: Any = None, spark: Any = None) -> P
     if spark is not None:
         warnings.warn("open_panel(spark=...) is now open_panel(session=...).", DeprecationWarning, stacklevel=2)
         session = spark
-    engine = engines.holding(path, session=session)
+    engine = _engine_of(path, session=session)
     if engine is not None:
         return engine.open(path, session)
     path = Path(path)
@@ -197,6 +197,19 @@ def open_panel(path: str | Path, *, session: Any = None, spark: Any = None) -> P
         # An error of ours is a ValueError too: whatever does not fit together, the file was not written by us.
         raise _damaged(path) from None
     return panel
+
+
+def _engine_of(path: str | Path, *, session: Any = None) -> Engine | None:
+    """The engine of the panel in a folder; None for a file, or anything else.
+
+    What comes with a session, or has a scheme, as s3a://bucket/homes, is taken to be a folder: only a session can
+    look.
+    """
+    is_told = session is not None or "://" in str(path)
+    for name, known in engines.ENGINES.items():
+        if is_told or (Path(path) / known.facts).is_file():
+            return engines.named(name)
+    return None
 
 
 def _panel(facts: dict[str, Any], path: Path, identity: tuple[int, ...], metadata: pq.FileMetaData) -> Panel:

@@ -1,4 +1,4 @@
-"""Written: a panel in a format that others read, where `kept` is the one that we open again ourselves."""
+"""Panel export: a panel in a format that others read. What we open again ourselves is a `panel_file`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from diurnal.errors import ReadingsError
 from diurnal.place import check_place
-from diurnal.readings.formats import named
-from diurnal.readings.formats.base import Format
+from diurnal.readings.formats import Format
+from diurnal.readings.importing import format_named
 from diurnal.readings.panel import Panel
 
 
@@ -22,7 +22,7 @@ def write(panel: Panel, path: str | Path, *, format: str | Format = "long", **op
         format: As in `read`.
         **options: As in `read`.
     """
-    kind = format if isinstance(format, Format) else named(format, options)
+    kind = format if isinstance(format, Format) else format_named(format, options)
     target = Path(path).absolute()
     if not target.parent.is_dir() or (target.is_dir() and kind.name != "umass"):
         raise ReadingsError("write-not-writable", name=target.name)

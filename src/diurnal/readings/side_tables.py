@@ -1,4 +1,4 @@
-"""Register: what a custodian keeps beside the readings.
+"""Side tables: what a custodian keeps beside the readings.
 
 Small tables, as CSV or Parquet files or as plain data: the meters of each household, the groups of households, the
 public calendar, changes of tenancy.
@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.part import Part
-from diurnal.readings.source import parts_of
-
-EPOCH = datetime(1970, 1, 1)
+from diurnal.readings.grid import EPOCH
+from diurnal.readings.source import Part, parts_of
 
 
 @dataclass(frozen=True)

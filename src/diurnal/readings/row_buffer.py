@@ -1,25 +1,30 @@
-"""Stage: every row of a source once, as integers, with its place in the source.
+"""RowBuffer: every row of a source once, as integers, with its place in the source.
 
 Rows come in any order and of any number; meters and households are numbered as they appear. What is no row at
 all (no meter, no time, text for a number) is an error that names the line. What is a row but no reading (a blank,
 NaN, 10^9 kWh) stays, marked, and is counted later.
+
+Rows lie in a file without a name (`Spill`), so that memory stays flat and a killed import leaves nothing.
 """
 
 from __future__ import annotations
 
 import bisect
+import os
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from diurnal.errors import ReadingsError
-from diurnal.readings.clock import EARLIEST, LATEST
 from diurnal.readings.data import Integers
-from diurnal.readings.formats.base import (
+from diurnal.readings.formats import (
     Aside,
     Format,
     Rows,
@@ -30,11 +35,13 @@ from diurnal.readings.formats.base import (
     micro_values,
     seconds_of,
 )
-from diurnal.readings.part import Part
-from diurnal.readings.spill import Spill
+from diurnal.readings.grid import EARLIEST, LATEST
+from diurnal.readings.source import Part
+
+Records = npt.NDArray[Any]
 
 ROW = np.dtype([("seconds", "i8"), ("value", "i8"), ("meter", "i4"), ("minutes", "i4"), ("line", "u4")])
-"""A staged row: when (as written), millionths, of which meter, how long (0: as the format says), and line."""
+"""A buffered row: when (as written), millionths, of which meter, how long (0: as the format says), and line."""
 
 SMALL, POOL = 1000, 100_000
 """Rows that come fewer than the first at a time, as plain text, are put together until there are so many."""
@@ -43,20 +50,8 @@ LONGEST_NAME = 200
 """How many characters a name may have: Parquet keeps no statistics of very long texts."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a row stands in its source."""
-
-    part: str
-    line: int
-    word: str = "line"
-
-    def __str__(self) -> str:
-        return f"{self.part}, {self.word} {self.line}"
-
-
 @dataclass(repr=False)
-class Stage:
+class RowBuffer:
     """The rows of a source as integers."""
 
     folder: Path | None
@@ -79,7 +74,7 @@ class Stage:
     first: int = LATEST
     last: int = EARLIEST
     _parts: list[tuple[Part, int]] = field(default_factory=list)
-    """Each batch's part, and how many rows there were when it was staged."""
+    """Each batch's part, and how many rows there were when it was buffered."""
     _waiting: list[tuple[Part, Rows]] = field(default_factory=list)
     """Small batches of one part."""
     _n_waiting: int = 0
@@ -96,7 +91,7 @@ class Stage:
         self.spill.close()
 
     def add(self, part: Part, given: Rows | Aside) -> None:
-        """Stage what a format read.
+        """RowBuffer what a format read.
 
         Raises:
             ReadingsError: A row has no meter, no time or no number, or contradicts an earlier one's group.
@@ -117,17 +112,101 @@ class Stage:
             self.flush()
 
     def flush(self) -> None:
-        """Stage the small batches that wait."""
+        """RowBuffer the small batches that wait."""
         if self._waiting:
             part, rows = self._waiting[0][0], [rows for _, rows in self._waiting]
             self._waiting, self._n_waiting = [], 0
             _Batch(self, part, _together(rows)).add()
 
     def place(self, row: int) -> Place:
-        """Where a staged row stands in its source."""
+        """Where a buffered row stands in its source."""
         ends = [end for _, end in self._parts]
         part = self._parts[bisect.bisect_right(ends, row)][0]
         return Place(part.name, int(self.spill.record(row)["line"]), part.row_word)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands in its source."""
+
+    part: str
+    line: int
+    word: str = "line"
+
+    def __str__(self) -> str:
+        return f"{self.part}, {self.word} {self.line}"
+
+
+class Spill:
+    """Batches of records, each sorted by bucket, read back a batch or a bucket at a time.
+
+    The file has no name: nobody else can open it, and the system frees it when the process ends, however it
+    ends.
+    """
+
+    def __init__(self, folder: Path | None, dtype: np.dtype[Any], n_buckets: int = 1) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (closed with the spill)
+        self._dtype = dtype
+        self._n_buckets = n_buckets
+        self._bounds: list[Integers] = []
+        self._end = 0
+
+    def __enter__(self) -> Spill:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the file."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        return self._end
+
+    def add(self, records: Records, bucket: Integers | None = None) -> None:
+        """Add a batch; records of one bucket keep their order."""
+        counts = np.zeros(self._n_buckets + 1, dtype=np.int64)
+        if bucket is None:
+            counts[-1] = len(records)
+        else:
+            np.cumsum(np.bincount(bucket, minlength=self._n_buckets), out=counts[1:])
+            if (len(bucket) and bucket[0] != bucket[-1]) or (np.diff(bucket) < 0).any():
+                records = records[np.argsort(bucket.astype(np.uint32), kind="stable")]
+        view = np.ascontiguousarray(records).view(np.uint8).data if len(records) else memoryview(b"")
+        while view:
+            view = view[self._file.write(view) :]
+        self._bounds.append(self._end + counts)
+        self._end += len(records)
+
+    def batches(self) -> Iterator[Records]:
+        """The batches as they came."""
+        for bounds in self._bounds:
+            yield self._read(int(bounds[0]), int(bounds[-1]))
+
+    def bucket(self, number: int) -> Records:
+        """All records of a bucket, in the order in which they came."""
+        spans = [(int(bounds[number]), int(bounds[number + 1])) for bounds in self._bounds]
+        parts = [self._read(start, stop) for start, stop in spans if start < stop]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=self._dtype)
+
+    def record(self, place: int) -> Any:
+        """The record that came at that place, batches as they were written."""
+        return self._read(place, place + 1)[0]
+
+    def _read(self, start: int, stop: int) -> Records:
+        records = np.empty(stop - start, dtype=self._dtype)
+        if not len(records):
+            return records
+        view = records.view(np.uint8).data
+        offset = start * self._dtype.itemsize
+        while view:
+            # Positioned, so that threads do not share a place in the file.
+            count = os.preadv(self._file.fileno(), [view], offset)
+            if count == 0:
+                raise OSError("the spill file ended early")
+            view, offset = view[count:], offset + count
+        return records
 
 
 def _is_small(rows: Rows) -> bool:
@@ -159,9 +238,9 @@ def _together(batches: list[Rows]) -> Rows:
 
 @dataclass(repr=False)
 class _Batch:
-    """One batch of rows on its way into the stage."""
+    """One batch of rows on its way into the buffer."""
 
-    stage: Stage
+    buffer: RowBuffer
     part: Part
     rows: Rows
 
@@ -177,9 +256,9 @@ class _Batch:
         records["value"] = self._values(n)
         records["minutes"] = 0 if self.rows.minutes is None else self._numbers("minutes", self.rows.minutes, n)
         records["line"] = self._lines(n)
-        self.stage.mixed |= self.rows.minutes is not None
-        self.stage.spill.add(records)
-        self.stage._parts.append((self.part, len(self.stage)))
+        self.buffer.mixed |= self.rows.minutes is not None
+        self.buffer.spill.add(records)
+        self.buffer._parts.append((self.part, len(self.buffer)))
 
     def _lines(self, n: int) -> Integers:
         if np.ndim(self.rows.line) == 0:
@@ -216,25 +295,25 @@ class _Batch:
         if pa.types.is_integer(time.type) and isinstance(self.rows.time, np.ndarray):
             seconds, instants, wrong = np.asarray(self.rows.time, dtype=np.int64), self.rows.instants, None
         else:
-            seconds, instants, wrong = seconds_of(time, self.stage.format.time_format)
-        if wrong is None and self.stage.any_date:
+            seconds, instants, wrong = seconds_of(time, self.buffer.format.time_format)
+        if wrong is None and self.buffer.any_date:
             seconds = np.clip(seconds, EARLIEST, LATEST - 1)
         if wrong is None and ((seconds < EARLIEST) | (seconds >= LATEST)).any():
             wrong = int(np.argmax((seconds < EARLIEST) | (seconds >= LATEST)))
         if wrong is not None:
             kind = "text" if pa.types.is_dictionary(time.type) or is_text(time.type) else str(time.type)
             raise self._error("time-invalid", wrong, given=kind)
-        if self.stage.instants is None:
-            self.stage.instants = instants
-        if self.stage.instants != instants:
+        if self.buffer.instants is None:
+            self.buffer.instants = instants
+        if self.buffer.instants != instants:
             raise self._error("time-offsets-mixed", 0)
-        self.stage.first = min(self.stage.first, int(seconds.min()))
-        self.stage.last = max(self.stage.last, int(seconds.max()))
+        self.buffer.first = min(self.buffer.first, int(seconds.min()))
+        self.buffer.last = max(self.buffer.last, int(seconds.max()))
         return seconds
 
     def _values(self, n: int) -> Integers:
         column = self._column("value", self.rows.value, n)
-        micro, wrong = micro_values(column, self.stage.format.unit)
+        micro, wrong = micro_values(column, self.buffer.format.unit)
         if wrong is not None:
             kind = "text" if is_text(column.type) else str(column.type)
             raise self._error("value-invalid", wrong, given=kind)
@@ -251,7 +330,7 @@ class _Batch:
             both = home * len(meter_names) + meter
             distinct, pairs = _distinct(both, len(homes) * len(meter_names))
             names = [(homes[i // len(meter_names)], meter_names[i % len(meter_names)]) for i in distinct]
-        known = self.stage.meters
+        known = self.buffer.meters
         number = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
         for partition, column in self.rows.groups.items():
             self._group(partition, column, home, homes)
@@ -277,7 +356,7 @@ class _Batch:
     def _group(self, partition: str, column: object, home: Integers, homes: list[str]) -> None:
         group, groups = self._names(column, len(home), partition)
         distinct, _ = _distinct(home * len(groups) + group, len(homes) * len(groups))
-        known = self.stage.groups.setdefault(partition, {})
+        known = self.buffer.groups.setdefault(partition, {})
         before = dict(known)
         for pair in distinct:
             household, name = homes[pair // len(groups)], groups[pair % len(groups)]
