@@ -30,8 +30,8 @@ import diurnal as dn
 from diurnal.show.page import public_page
 
 HOUSE = str(Path(dn.__file__).parent)
-STORE = {"curator.store"}
-"""The modules that a store is made of."""
+STORE = "curator.store"
+"""The module of the store."""
 HOMES, HISTORY = 30, 28
 
 
@@ -51,8 +51,8 @@ class Walk:
             # A generator that goes on is not called again.
             return
         self.modules[module] = self.modules.get(module, 0) + 1
-        name = frame.f_code.co_name
-        if module in STORE and not name.startswith(("_", "<")) and _module(frame.f_back) not in STORE:
+        kind, _, name = frame.f_code.co_qualname.partition(".")
+        if kind == "Store" and not name.startswith("_") and "<" not in name and _module(frame.f_back) != STORE:
             self.store[name] += 1
 
     def to_json(self) -> dict[str, Any]:

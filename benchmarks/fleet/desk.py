@@ -18,7 +18,7 @@ import diurnal as dn
 from benchmarks.fleet.town import DOMAIN, MINUTES, Batch, Town
 from diurnal.curator import intake as batches
 from diurnal.curator.intake import Sent
-from diurnal.curator.report import Outcome
+from diurnal.curator.release import Outcome
 from diurnal.errors import ReadingsError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import CycleMechanismName

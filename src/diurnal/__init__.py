@@ -40,7 +40,7 @@ from typing import Any as _Any
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.intake import watch_folder, watch_frame, watch_table
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.stream import Stream
 from diurnal.periodicity.drift import Drift, private_drift
 

@@ -12,7 +12,7 @@ import support
 from diurnal.curator import database, intake
 from diurnal.curator.closing import AHEAD, STRAY
 from diurnal.curator.intake import Sent
-from diurnal.curator.open_state import OpenState
+from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, StoreError, StreamError
 from support import refuses
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
-from diurnal.curator import cohort, intake, starting
+from diurnal.curator import intake, lake, started_plan, starting
 from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError, StreamError
 from diurnal.readings import engines
 from diurnal.readings.engines.spark import homes as kept_homes
@@ -272,7 +272,7 @@ def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, 
     overtaken by a copy of itself: the rows are those of homes here.
     """
     wanted = started(homes[0])[1].report(homes[0].between(12, 20))
-    keep, fold = kept_homes.keep, cohort.fold
+    keep, fold = kept_homes.keep, lake.fold
     kept, added = (stumble_once(str(tmp_path / name), seconds) for name in ("kept", "added"))
 
     def after(stumble, kernel):
@@ -284,7 +284,7 @@ def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, 
 
     monkeypatch.setattr(kept_homes, "keep", lambda kernel, *rest, **more: keep(after(kept, kernel), *rest, **more))
     _, stream = started(homes[1])
-    monkeypatch.setattr(cohort, "fold", lambda kernel, *rest, **more: fold(after(added, kernel), *rest, **more))
+    monkeypatch.setattr(lake, "fold", lambda kernel, *rest, **more: fold(after(added, kernel), *rest, **more))
     found = stream.report(homes[1].between(12, 20))
     assert (tmp_path / "kept").exists()
     assert (tmp_path / "added").exists()
@@ -350,9 +350,9 @@ def test_an_engine_is_a_line_of_a_registry(homes):
     assert near.data.engine is None
     lake = {"folder": "lake/profiles", "digest": "00"}
     empty = np.zeros((0, HOMES), dtype=np.int64)
-    kept = cohort.stored({"lake": lake}, empty, empty.astype(bool))
+    kept = started_plan.stored({"lake": lake}, empty, empty.astype(bool))
     assert kept.to_json() == {"lake": {"engine": "spark", **lake}}
-    assert cohort.stored({}, empty, empty.astype(bool)).to_json() == {}
+    assert started_plan.stored({}, empty, empty.astype(bool)).to_json() == {}
 
 
 def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes):

@@ -14,8 +14,9 @@ import sqlalchemy as sa
 import diurnal as dn
 import support
 from diurnal.curator import database
-from diurnal.curator.open_state import OpenState
+from diurnal.curator import store as stores
 from diurnal.curator.public_reader import Reader
+from diurnal.curator.taking import OpenState
 from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
 from support import refuses
 
@@ -317,7 +318,7 @@ def test_a_backup_taken_last_misses_nothing(lasting, tmp_path):
 def test_what_is_compiled_once_for_all_stores_keeps_nothing_private():
     """Statements that stores in memory share hold no noise, no plan and no secret, whoever ran them first."""
     # What other tests have asked of their stores is none of this.
-    database._in_memory.cache_clear()
+    stores._in_memory.cache_clear()
     panel = support.town(n=4, cycles=6)
     stream = start(dn.Curator.in_memory(support.ROOMY), panel, **support.SLOTWISE)
     stream.report(panel.between(16, 18))

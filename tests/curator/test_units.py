@@ -11,7 +11,7 @@ import diurnal as dn
 import support
 from diurnal.curator import intake
 from diurnal.curator.intake import Sent, rehearse, watch_folder
-from diurnal.curator.units import ALARM, REFUSE, Bounds, Run, Scores, look
+from diurnal.curator.taking import ALARM, REFUSE, Bounds, Run, Scores, look
 from diurnal.errors import ReadingsError, UnitError
 from diurnal.readings.data import order_of
 from diurnal.study.town import Town

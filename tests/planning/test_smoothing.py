@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import diurnal as dn
-from diurnal.curator.report import Form
+from diurnal.curator.release import Form
 from diurnal.errors import InputError, PlanError
 from diurnal.planning import weather
 from diurnal.planning.public import typical

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diurnal.curator import closing, guard, starting
-from diurnal.curator.release import forget_over
-from diurnal.curator.report import Report, Status, StreamStatus
+from diurnal.curator.release import Report
 from diurnal.curator.started_plan import StreamRecord
+from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
+from diurnal.curator.taking import forget_over
 from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
@@ -193,7 +194,7 @@ class Curator:
                 forget_over(self._store, self._store.records())
                 return Stream(self._store, started.key)
             guard.check_acknowledged(bound, history, acknowledge)
-            guard.check_owed(self._store)
+            self._store.check_owed()
             record, history = self._checked(bound, history, acknowledge)
             guard.check_worth(record, accept=accept_worse)
             used = starting.in_domain(bound, history)
@@ -232,7 +233,7 @@ class Curator:
             others = self._store.records()
             if acknowledge is not None:
                 guard.check_acknowledged(bound, history, acknowledge)
-            guard.check_owed(self._store)
+            self._store.check_owed()
             record, _ = self._checked(bound, history, None)
             guard.check_worth(record, accept=accept_worse is not False)
             worse = worse_than_nothing(bound, min(group.size for group in record.groups))

@@ -30,11 +30,11 @@ from typing import Any, Literal
 
 from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
-from diurnal.curator.open_state import OpenState
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.started_plan import StreamRecord
 from diurnal.curator.stream import Stream, set_aside
 from diurnal.curator.stream import takes as steps_taken
+from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, DiurnalError, ReadingsError, StoreError, StreamError, UnitError
 from diurnal.private import Private
 from diurnal.readings import engines
@@ -63,11 +63,7 @@ def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[O
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        found, waits = taken_by(curator, sent, stream)
-        if found and not waits:
-            return tuple(_again(curator, record, sent) for record in found)
-        open_records(curator, stream)
-    return None
+        return _known(curator, sent, stream, lambda record: _again(curator, record, sent))
 
 
 def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None) -> tuple[Outcome, ...]:
@@ -122,12 +118,19 @@ def count_ahead(curator: Curator, rows: int, *, stream: str | None = None) -> No
             curator._store.count(record.number, {AHEAD: rows})
 
 
-def taken_by(curator: Curator, sent: Sent, stream: str | None) -> tuple[list[StreamRecord], bool]:
-    """The streams that have taken a batch before, and whether another has yet to."""
-    records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
+def _known(
+    curator: Curator, sent: Sent, stream: str | None, answer: Callable[[StreamRecord], Outcome]
+) -> tuple[Outcome, ...] | None:
+    """What is answered for a batch that every stream has taken; None if some stream has yet to take it."""
+    records = _named(curator, stream)
     # A stream that has been stopped since has taken it all the same.
     found = [record for record in records if _has_taken(curator, record, sent)]
-    return found, any(_is_open(curator, record) for record in records if record not in found)
+    if not any(_is_open(curator, record) for record in records if record not in found):
+        if found:
+            return tuple(map(answer, found))
+        if stream is None:
+            raise StreamError("no-open-stream")
+    return None
 
 
 def concerned(curator: Curator, panel: Panel, stream: str | None) -> list[StreamRecord]:
@@ -145,12 +148,16 @@ def concerned(curator: Curator, panel: Panel, stream: str | None) -> list[Stream
 
 def open_records(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
     """The streams that still report something."""
-    if stream is not None:
-        return [curator.stream(stream)._record()]
-    found = [record for record in curator._store.records() if _is_open(curator, record)]
+    records = _named(curator, stream)
+    found = [record for record in records if stream is not None or _is_open(curator, record)]
     if not found:
         raise StreamError("no-open-stream")
     return found
+
+
+def _named(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
+    """Every stream, or the one whose name begins so."""
+    return curator._store.records() if stream is None else [curator.stream(stream)._record()]
 
 
 def _is_open(curator: Curator, record: StreamRecord) -> bool:
@@ -211,11 +218,7 @@ def known_rehearsal(curator: Curator, sent: Sent, *, stream: str | None = None) 
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        found, waits = taken_by(curator, sent, stream)
-        if found and not waits:
-            return tuple(Outcome(stream=record.key, again=True) for record in found)
-        open_records(curator, stream)
-    return None
+        return _known(curator, sent, stream, lambda record: Outcome(stream=record.key, again=True))
 
 
 def rehearse(

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.periodicity.verdict import Verdict
 from diurnal.periodicity.verdict import check as checked

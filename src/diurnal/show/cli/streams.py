@@ -11,7 +11,7 @@ from rich.table import Table
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.intake import Taken, watch_folder, watch_table
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import NoStoreError, ReadingsError
 from diurnal.planning.plan import Plan

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from diurnal.curator import guard
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import DiurnalError, StreamError
 from diurnal.exact import text
