@@ -112,7 +112,7 @@ def started(folder: Path, panel: dn.Panel) -> tuple[dn.Curator, Any]:
     """A strong plan whose days are reported as a whole, with a day that was reported before."""
     draft = dn.Plan(epsilon="1", domain=(0, 8000), history=HISTORY, grid=panel.grid)
     plan = dn.choose(dn.with_public_bounds(draft, panel, mean_reading=400), panel)
-    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="1", strong="1"))
+    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="1", cycle="1"))
     stream = curator.start(plan, history=panel.first(HISTORY), acknowledge="untested", accept_worse=True)
     stream.report(panel.between(HISTORY * 48, (HISTORY + 1) * 48))
     return curator, stream

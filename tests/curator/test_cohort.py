@@ -87,7 +87,7 @@ def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
     wanted = plan(homes[0], **PLANS[name])
     found = []
     for panel in homes:
-        curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+        curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
         stream = curator.start(
             wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
         )
@@ -106,7 +106,7 @@ def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
 def started(panel, **more):
     """A plan on a panel, in a store of its own."""
     wanted = plan(panel, **more)
-    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
     return curator, curator.start(
         wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
     )
@@ -205,7 +205,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
     Profiles that are gone are named with their plan.
     """
     _, far = homes
-    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"))
     stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     curator.backup(tmp_path / "copy.db")
     copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.status().head)
@@ -220,7 +220,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
 def test_profiles_stay_in_the_lake(homes, tmp_path):
     """Beside its database the store keeps names and groups, and no profile: these the lake has, for its owner."""
     _, far = homes
-    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"))
     stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     (kept,) = (tmp_path / "city.db-profiles").glob("*.parquet")
     assert pq.read_schema(kept).names == ["household", "group", "weight"]
@@ -253,7 +253,7 @@ def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(h
     reports, and leaves other stores' tables alone.
     """
     panel = homes[1]
-    curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9")), plan(panel)
+    curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9")), plan(panel)
     stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True)
     mine = folder_of(stream)
     left, others = mine.with_name(f"{mine.name[:-8]}deadbeef"), mine.with_name(f"00000000-{mine.name[9:]}")
@@ -329,7 +329,7 @@ def test_plans_with_noise_in_every_report_stand_beside_each_other(homes, silence
         [row.to_json() for row in started(homes[0], **more)[1].report(homes[0].between(12, 20))] for more in wanted
     ]
     for panels in ((homes[1], homes[1]), (homes[0], homes[1]), (homes[1], homes[0])):
-        curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+        curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
         streams = [
             curator.start(plan(panel, **more), history=panel.first(3), acknowledge="untested", accept_worse=True)
             for panel, more in zip(panels, wanted, strict=True)
@@ -360,7 +360,7 @@ def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes)
     fetched from there.
     """
     _, far = homes
-    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
     wanted, history = plan(far, domain=(-300, 2000)), far.first(3)
     for ask in (curator.explain, curator.start):
         with refuses(ReadingsError, "lake-domain") as caught:

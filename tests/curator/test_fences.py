@@ -5,7 +5,7 @@ import pytest
 import diurnal as dn
 import support
 
-ROOMY = dn.Budget(pattern="40", strong="40", delta="1e-6")
+ROOMY = dn.Budget(pattern="40", cycle="40", delta="1e-6")
 GAUSSIAN = {**support.SLOTWISE, "mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6"}
 
 

@@ -122,12 +122,15 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             raise OverlapError(
                 "overlap-exact-variations",
                 other_level=other.plan.level,
-                other=other.key[:12],
+                other=other.stream_id[:12],
                 level=record.plan.level,
             )
         if conflict == "periodic component":
             raise OverlapError(
-                "overlap-counting", other_level=other.plan.level, other=other.key[:12], level=record.plan.level
+                "overlap-counting",
+                other_level=other.plan.level,
+                other=other.stream_id[:12],
+                level=record.plan.level,
             )
 
 
@@ -151,7 +154,7 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
         strong = record.plan.protection.noisy_variations and other.plan.protection.noisy_variations
         learns = overlap(record.history(), other.reports()) or overlap(other.history(), record.reports())
         if strong and learns and record.members & other.members:
-            raise OverlapError("overlap-history", other=other.key[:12])
+            raise OverlapError("overlap-history", other=other.stream_id[:12])
 
 
 def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -188,7 +191,7 @@ def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             if each.plan.free is not None
         )
         if shown or overlap(record.history(), other.history()):
-            raise OverlapError("overlap-free-reference", other=other.key[:12])
+            raise OverlapError("overlap-free-reference", other=other.stream_id[:12])
 
 
 def check_apart(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -203,7 +206,7 @@ def check_apart(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             continue
         exact = record.plan.protection.exact_variations and other.plan.protection.exact_variations
         if exact and record.members & other.members and overlap(record.speaks_about(), other.speaks_about()):
-            raise OverlapError("overlap-not-compared", other=other.key[:12])
+            raise OverlapError("overlap-not-compared", other=other.stream_id[:12])
 
 
 def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -221,7 +224,7 @@ def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None
             at, there = [ours[name] for name in shared], [theirs[name] for name in shared]
             same = np.array_equal(record.profile[:, at], other.profile[:, there])
             if not (same and np.array_equal(record.known[:, at], other.known[:, there])):
-                raise OverlapError("overlap-other-profiles", other=other.key[:12])
+                raise OverlapError("overlap-other-profiles", other=other.stream_id[:12])
 
 
 def check_worth(record: StreamRecord, *, accept: bool) -> None:
@@ -272,7 +275,7 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
     """Refuse a plan that would take any of its households past a cap."""
     delta = _delta(store)
     for name, asked in record.plan.losses.items():
-        cap = Fraction(getattr(store.budget, name))
+        cap = store.budget.caps[name]
         if asked == NOTHING:
             continue
         if delta is None and any(each.plan.losses[name].zcdp for each in (*others, record)):
@@ -295,7 +298,7 @@ def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) ->
     """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
     said, delta = [], _delta(store)
     for name, asked in record.plan.losses.items():
-        cap = Fraction(getattr(store.budget, name))
+        cap = store.budget.caps[name]
         if asked == NOTHING:
             continue
         past = _most_charged(name, record, others, store)

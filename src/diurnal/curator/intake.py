@@ -95,7 +95,7 @@ def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = Non
             name = _name(curator, sent.sender, sent.key)
             for record, outcome in zip(records, outcomes, strict=True):
                 if not outcome.again and _has_taken(curator, record, sent):
-                    Stream(curator._store, record.key).remember(name, sent.content, panel)
+                    Stream(curator._store, record.stream_id).remember(name, sent.content, panel)
         return tuple(outcomes)
 
 
@@ -188,17 +188,17 @@ def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Outcome:
     store.compare_content(
         record.number, _name(curator, sent.sender, sent.key), store.keyed("content", sent.content)
     )
-    return Outcome(stream=record.key, again=True)
+    return Outcome(stream=record.stream_id, again=True)
 
 
 def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
-    store, stream = curator._store, Stream(curator._store, record.key)
+    store, stream = curator._store, Stream(curator._store, record.stream_id)
     try:
         outcome = stream._receive(panel, sender=sent.sender)
     except ClockError as error:
         # Nothing was taken, so nothing is remembered under its key: it may be sent again when its time has come.
         store.count(record.number, {AHEAD: error.rows})
-        return Outcome(stream=record.key, set_aside={AHEAD: error.rows})
+        return Outcome(stream=record.stream_id, set_aside={AHEAD: error.rows})
     if sent.key is not None:
         store.take(record.number, _name(curator, sent.sender, sent.key))
     # Its sender is told of these rows apart from what became of readings.
@@ -218,7 +218,7 @@ def known_rehearsal(curator: Curator, sent: Sent, *, stream: str | None = None) 
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        return _known(curator, sent, stream, lambda record: Outcome(stream=record.key, again=True))
+        return _known(curator, sent, stream, lambda record: Outcome(stream=record.stream_id, again=True))
 
 
 def rehearse(
@@ -239,7 +239,7 @@ def rehearse(
     with curator._store.transaction():
         records = concerned(curator, panel, stream)
         outcomes = [
-            Outcome(stream=record.key, again=True)
+            Outcome(stream=record.stream_id, again=True)
             if _has_taken(curator, record, sent)
             else _would_be(curator, record, sent, panel)
             for record in records
@@ -257,16 +257,16 @@ def _refusal(curator: Curator, records: Sequence[StreamRecord], sent: Sent, pane
 
 
 def _would_be(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
-    store, stream = curator._store, Stream(curator._store, record.key)
+    store, stream = curator._store, Stream(curator._store, record.stream_id)
     state = OpenState(record, store, panel.on_grid(record.plan.grid).steps)
     taker = stream._taker(record, state)
     says, _ = store.units.would(record, panel, sender=sent.sender)
     try:
         came = taker.received(panel, close=False)
     except ClockError as error:
-        return Outcome(stream=record.key, set_aside={AHEAD: error.rows}, units=says)
+        return Outcome(stream=record.stream_id, set_aside={AHEAD: error.rows}, units=says)
     return Outcome(
-        stream=record.key,
+        stream=record.stream_id,
         taken=came.readings,
         waiting=came.waiting,
         set_aside={what: number for what, number in taker.counts.items() if number},

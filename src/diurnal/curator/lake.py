@@ -101,7 +101,7 @@ class LakeCohort(Cohort):
 
     def _new(self, folder: str, record: StreamRecord, store: Store) -> str:
         """A place for profiles, which are gone from it if the transaction does not happen."""
-        place = f"{folder}/{store.lineage}-{record.key[:16]}-{uuid.uuid4().hex[:8]}"
+        place = f"{folder}/{store.lineage}-{record.stream_id[:16]}-{uuid.uuid4().hex[:8]}"
         store.undo(place, self._engine.discard)
         return place
 
@@ -213,7 +213,7 @@ class LakeCohort(Cohort):
         try:
             return self._engine.open(self.folder)
         except ReadingsError:
-            raise StoreError("lake-profiles-unreadable", stream=record.key[:12]) from None
+            raise StoreError("lake-profiles-unreadable", stream=record.stream_id[:12]) from None
 
     def _fold(
         self,

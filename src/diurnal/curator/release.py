@@ -476,13 +476,15 @@ def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
     patterns = [
         other
         for other in store.records()
-        if other.plan.protection.exact_variations and other.key != record.key and overlap(other.reports(), spoken)
+        if other.plan.protection.exact_variations
+        and other.stream_id != record.stream_id
+        and overlap(other.reports(), spoken)
     ]
     others = _connected(record, patterns) if patterns else []
-    published = {other.key: store.published(other.number, panel.steps) for other in others}
+    published = {other.stream_id: store.published(other.number, panel.steps) for other in others}
     silent = np.zeros(panel.n_steps, dtype=bool)
     for step in sorted(set().union(*published.values())):
-        earlier = [other for other in others if step in published[other.key]]
+        earlier = [other for other in others if step in published[other.stream_id]]
         silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
     return silent
 

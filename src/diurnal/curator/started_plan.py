@@ -88,8 +88,8 @@ class StreamRecord(Private):
     """Households that do not move from a step on (a new tenant), by place in the roster. Private."""
 
     @property
-    def key(self) -> str:
-        """The plan's hash."""
+    def stream_id(self) -> str:
+        """What its stream goes by: the plan's hash."""
         return self.plan.hash
 
     @property

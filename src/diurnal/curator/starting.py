@@ -173,6 +173,7 @@ def differences(record: StreamRecord, others: Sequence[StreamRecord]) -> list[st
     state = "running" if nearest.end is None else f"stopped at step {nearest.end}"
     what = ", ".join(changed(nearest)) or "nothing but its households"
     return [
-        f"Of the plans over these households it is most like {nearest.key[:12]} ({state}); it differs in {what}.",
+        f"Of the plans over these households it is most like {nearest.stream_id[:12]} ({state}); "
+        f"it differs in {what}.",
         f"{gone} household(s) of that one are not in it, {new} are new.",
     ]

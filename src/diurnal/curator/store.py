@@ -297,7 +297,7 @@ class Store:
     @property
     def budget(self) -> Budget:
         """The caps."""
-        return Budget(**self.fact("budget"))
+        return Budget.from_json(self.fact("budget"))
 
     def owed(self) -> int:
         """How many erasures and changes of tenancy a restored backup does not know, and that must be said again."""
@@ -366,11 +366,11 @@ class Store:
             self._records.clear()
         return tuple(self._record(token) for (token,) in self._connection.execute(database.TOKENS).all())
 
-    def record(self, key: str) -> StreamRecord:
-        """A started plan by its hash."""
-        token = self._connection.scalar(database.TOKEN, {"key": key})
+    def record(self, stream_id: str) -> StreamRecord:
+        """A started plan by what its stream goes by."""
+        token = self._connection.scalar(database.TOKEN, {"key": stream_id})
         if token is None:
-            raise StreamError("stream-unknown", stream=key[:12])
+            raise StreamError("stream-unknown", stream=stream_id[:12])
         return self._record(token)
 
     def _record(self, token: str) -> StreamRecord:
@@ -393,7 +393,7 @@ class Store:
             "started",
             {
                 "plan": record.number,
-                "key": record.key,
+                "key": record.stream_id,
                 "level": record.plan.level,
                 "households": len(record.members),
                 "first_step": record.first_step,
@@ -431,11 +431,11 @@ class Store:
                 self.discard(kept, self._shelf.drop)
             # All of the token: events keep digests of what a plan was, and who is erased was in it. Without a name
             # that nobody can guess, their profile could be.
-            kept = f"{self.lineage}-{record.key[:16]}-{token}"
+            kept = f"{self.lineage}-{record.stream_id[:16]}-{token}"
             digest = self._shelf.put(kept, record.profiles())
         content = record.to_text(kept, digest)
         if new:
-            values = {"number": number, "key": record.key, "token": token, "content": content}
+            values = {"number": number, "key": record.stream_id, "token": token, "content": content}
             self._connection.execute(database.plans.insert(), values)
         else:
             changed = {"at": number, "token": token, "content": content}

@@ -45,9 +45,9 @@ MOST_CYCLES = 8
 class Stream:
     """The reports of one started plan."""
 
-    def __init__(self, store: Store, key: str) -> None:
+    def __init__(self, store: Store, stream_id: str) -> None:
         self._store = store
-        self._key = key
+        self._stream_id = stream_id
 
     @property
     def plan(self) -> Plan:
@@ -168,7 +168,7 @@ class Stream:
         """
         store = self._store
         with store.transaction():
-            record = store.record(self._key)
+            record = store.record(self._stream_id)
             store.check_owed()
             store.units.judge(record, panel, sender=sender)
             sent = panel.on_grid(record.plan.grid).steps
@@ -184,7 +184,7 @@ class Stream:
             store.count(record.number, taker.counts)
             self._forget_others(record, changed=state.known.calendar != calendar)
             return Outcome(
-                stream=record.key,
+                stream=record.stream_id,
                 new=tuple(record.writer.rows(state.new)),
                 old=tuple(self._old_rows(record, steps, state)),
                 taken=taker.taken,
@@ -211,7 +211,7 @@ class Stream:
         """
         store = self._store
         with store.transaction():
-            record = store.record(self._key)
+            record = store.record(self._stream_id)
             store.check_owed()
             state = OpenState(record, store)
             taker, calendar = self._taker(record, state), state.known.calendar
@@ -283,20 +283,20 @@ class Stream:
         store = self._store
         with store.transaction():
             if self._has_taken(name):
-                return Outcome(stream=self._key, again=True)
+                return Outcome(stream=self._stream_id, again=True)
         panel = make()
         with store.transaction():
             if self._has_taken(name):
-                return Outcome(stream=self._key, again=True)
-            number = store.record(self._key).number
+                return Outcome(stream=self._stream_id, again=True)
+            number = store.record(self._stream_id).number
             store.take(number, store.keyed("named", name))
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
             store.count(number, Counter(counts) + Counter(set_aside(account, "file")))
-            return Outcome(stream=self._key) if panel is None else self._receive(panel, again=again)
+            return Outcome(stream=self._stream_id) if panel is None else self._receive(panel, again=again)
 
     def _has_taken(self, name: str) -> bool:
-        number = self._store.record(self._key).number
+        number = self._store.record(self._stream_id).number
         return self._store.has_taken(number, self._store.keyed("named", name))
 
     def remember(self, name: str, content: str, panel: Panel) -> None:
@@ -481,11 +481,11 @@ class Stream:
 
     def __repr__(self) -> str:
         plan = self.plan
-        return f"Stream({plan.query.kind}, level={plan.level!r}, plan={self._key[:12]!r})"
+        return f"Stream({plan.query.kind}, level={plan.level!r}, plan={self._stream_id[:12]!r})"
 
     def _record(self) -> StreamRecord:
         with self._store.transaction():
-            return self._store.record(self._key)
+            return self._store.record(self._stream_id)
 
     def _taker(self, record: StreamRecord, state: OpenState) -> Taker:
         return Taker(record, Publisher(record, self._store, state), self._store, state)

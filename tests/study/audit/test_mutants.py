@@ -329,7 +329,7 @@ def the_same_noise_in_every_cycle(monkeypatch):
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
-        return kept.setdefault((self._record.key, self._store.fact("id")), drawn)
+        return kept.setdefault((self._record.stream_id, self._store.fact("id")), drawn)
 
     monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 

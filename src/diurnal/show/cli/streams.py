@@ -86,7 +86,7 @@ def start(
     for these homes: a second one would not know what the first has spent.
     """
     wanted, panel = a_plan(plan), left_out(a_panel([history], session=a_session(engine, master)), without)
-    caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
+    caps = {"pattern": pattern_cap, "cycle": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
     budget = Budget(**said) if said else None
