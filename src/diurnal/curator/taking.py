@@ -588,7 +588,7 @@ class Look(Private):
         return len(self.small) + len(self.large) + self.plausible
 
 
-def look(record: StreamRecord, panel: Panel, bounds: Bounds) -> Look:
+def _looked_at(record: StreamRecord, panel: Panel, bounds: Bounds) -> Look:
     """How the households of a panel look that are on a stream's roster."""
     if not record.cohort.holds:
         # Readings stay in the lake, and only the domain was looked at there, by the import.
@@ -685,7 +685,7 @@ class Scores(Private):
         Raises:
             UnitError: They are in another unit, by what this sender has sent so far.
         """
-        found = self._look(record, panel)
+        found = self.look(record, panel)
         self.last = found.says
         self.looked[record.number, "too small"] += len(found.small)
         self.looked[record.number, "too large"] += len(found.large)
@@ -700,8 +700,14 @@ class Scores(Private):
 
     def would(self, record: StreamRecord, panel: Panel, *, sender: str) -> tuple[Says, UnitError | None]:
         """What readings look like, and how they would be refused; nothing is remembered."""
-        found = self._look(record, panel)
+        found = self.look(record, panel)
         return found.says, self._refusal(record, found, self._after(record, found, sender))
+
+    def look(self, record: StreamRecord, panel: Panel) -> Look:
+        """How the households of a panel look that are on a stream's roster; nothing is remembered of them."""
+        if record.number not in self._bounds:
+            self._bounds[record.number] = Bounds.of(record.plan)
+        return _looked_at(record, panel, self._bounds[record.number])
 
     def alarms(self, number: int) -> tuple[Says, ...]:
         """In which directions readings of a stream look wrong, by one sender or by all of them together."""
@@ -719,11 +725,6 @@ class Scores(Private):
     def counted(self, number: int) -> dict[str, int]:
         """How many households of a stream looked how, batch by batch."""
         return {says: count for (stream, says), count in sorted(self.looked.items()) if stream == number and count}
-
-    def _look(self, record: StreamRecord, panel: Panel) -> Look:
-        if record.number not in self._bounds:
-            self._bounds[record.number] = Bounds.of(record.plan)
-        return look(record, panel, self._bounds[record.number])
 
     def _of(self, record: StreamRecord, sender: str | None) -> dict[Says, Run]:
         directions: tuple[Says, ...] = ("too small", "too large")
