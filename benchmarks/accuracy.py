@@ -140,7 +140,7 @@ def strong(plan: dn.Plan, homes: Homes, draws: int = DRAWS) -> Found:
 
 def _started(plan: dn.Plan, homes: Homes, *, by_home: bool = False) -> tuple[Floats, Floats]:
     """The noisy mean profile of a stream that was started, and the true one (or each home's)."""
-    budget = dn.Budget(pattern=plan.epsilon, strong=plan.eps_w, delta="1e-6")
+    budget = dn.Budget(pattern=plan.epsilon, cycle=plan.eps_w, delta="1e-6")
     record = (
         dn.Curator.in_memory(budget)
         .start(plan, history=homes.history, acknowledge="untested", accept_worse=True)

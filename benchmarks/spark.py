@@ -107,7 +107,7 @@ plan = dn.Plan(
     variation_bound=500, mechanism="cube", cycle_mechanism="cube",
 )
 began = time.perf_counter()
-stream = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1")).start(
+stream = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1")).start(
     plan, history=panel.first(91), acknowledge="untested", accept_worse=True
 )
 started = time.perf_counter() - began
@@ -144,7 +144,7 @@ plan = dn.Plan(
     query=dn.Mean(), epsilon="1", domain=panel.domain, grid=panel.grid, history=2, minimum_group=2,
     variation_bound=500, mechanism="cube", cycle_mechanism="cube",
 )
-stream = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1")).start(
+stream = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1")).start(
     plan, history=panel.first(2), acknowledge="untested", accept_worse=True
 )
 times = {{"import": [], "report": []}}

@@ -25,7 +25,7 @@ LEVELS = {
     "basis": support.BASIS,
     "blocks": support.BLOCKS,
 }
-BUDGET = dn.Budget(pattern="1", strong="1")
+BUDGET = dn.Budget(pattern="1", cycle="1")
 CYCLES = 8000
 
 
@@ -181,7 +181,7 @@ DEEDS = {
     "stop": lambda curator, stream, folder: stream.stop(),
     "erase": lambda curator, stream, folder: curator.erase("3"),
     "move out": lambda curator, stream, folder: curator.move_out("3", 21),
-    "raise a cap": lambda curator, stream, folder: curator.raise_cap(dn.Budget(pattern="9", strong="9")),
+    "raise a cap": lambda curator, stream, folder: curator.raise_cap(dn.Budget(pattern="9", cycle="9")),
     "watch": lambda curator, stream, folder: next(dn.watch_folder(stream, folder, once=True)),
 }
 

@@ -60,7 +60,7 @@ def found_city(folder, *, reported=8, where=None, **more):
     homes = panel()
     dn.save_panel(homes, folder / "homes.parquet")
     store = folder / "city.db" if where is None else where
-    curator = dn.Curator.open(store, dn.Budget(pattern="9", strong="9"), profiles=folder / "profiles")
+    curator = dn.Curator.open(store, dn.Budget(pattern="9", cycle="9"), profiles=folder / "profiles")
     stream = curator.start(plan(**more), history=homes.first(HISTORY), acknowledge="untested", accept_worse=True)
     if reported:
         stream.report(homes.between(FIRST, FIRST + 4 * reported))

@@ -21,7 +21,7 @@ def refuses(kind, code):
     assert caught.value.code == code
 
 
-ROOMY = Budget(pattern="1000", strong="1000", delta="1e-6")
+ROOMY = Budget(pattern="1000", cycle="1000", delta="1e-6")
 """A budget that never refuses, for tests of something else."""
 
 

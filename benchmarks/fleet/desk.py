@@ -18,7 +18,7 @@ import diurnal as dn
 from benchmarks.fleet.town import DOMAIN, MINUTES, Batch, Town
 from diurnal.curator import intake as batches
 from diurnal.curator.intake import Sent
-from diurnal.curator.report import Outcome
+from diurnal.curator.release import Outcome
 from diurnal.errors import ReadingsError
 from diurnal.promise import noise
 from diurnal.promise.mechanisms import CycleMechanismName
@@ -76,7 +76,7 @@ class Desk:
         self.now = town.begin
         """What the store's clock shows."""
         # Whoever keeps a store tells it of the clock changes to come: batches of a half hour each do not.
-        self.curator = self._open(budget=dn.Budget(pattern="9", strong="9"), calendar=sorted(town.odd_steps))
+        self.curator = self._open(budget=dn.Budget(pattern="9", cycle="9"), calendar=sorted(town.odd_steps))
         self._keys: dict[str, str] = {}
         for name in plans:
             plan = dn.Plan(

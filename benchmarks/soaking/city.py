@@ -83,7 +83,7 @@ def found(folder: Path, store: str) -> City:
         minimum_group=2,
         grace=2,
     )
-    curator = dn.Curator.open(store, dn.Budget(pattern="9", strong="9"), profiles=folder / "profiles")
+    curator = dn.Curator.open(store, dn.Budget(pattern="9", cycle="9"), profiles=folder / "profiles")
     dn.save_panel(steps(0, FIRST), folder / "homes.parquet")
     stream = curator.start(plan, history=steps(0, FIRST), acknowledge="untested", accept_worse=True)
     stream.report(steps(FIRST, REPORTED))

@@ -40,13 +40,13 @@ from typing import Any as _Any
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.intake import watch_folder, watch_frame, watch_table
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.stream import Stream
 from diurnal.periodicity.drift import Drift, private_drift
 
 # The function takes the name of its room, as its users expect; import what is in the room with `from`.
 from diurnal.periodicity.verdict import Thresholds, Verdict, check
-from diurnal.picture import hung_in as _hung_in
+from diurnal.picture import register_chart_modules as _register_chart_modules
 from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.free import VariationReference
 from diurnal.planning.plan import Plan
@@ -59,7 +59,7 @@ from diurnal.planning.planner import (
     predict,
 )
 from diurnal.planning.prediction import Prediction
-from diurnal.planning.public import typical
+from diurnal.planning.public_tables import typical
 from diurnal.planning.reference import Reference, public_reference
 from diurnal.planning.smoothing import Smoothed, smooth
 from diurnal.planning.trade import Trades, trade
@@ -77,7 +77,7 @@ from diurnal.readings.panel_export import write
 from diurnal.readings.panel_file import open_panel, save_panel
 from diurnal.readings.quality import Quality
 
-_hung_in(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
+_register_chart_modules(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
 
 __version__ = "0.1.0"
 

@@ -15,11 +15,14 @@ def renamed(**names: str) -> Callable[[Callable[Given, Found]], Callable[Given, 
     """A function that still understands arguments by the names that they had: old names, and what each is now."""
 
     def understands(work: Callable[Given, Found]) -> Callable[Given, Found]:
+        # A class is called by its own name, and not by that of what makes it.
+        name = work.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
         @functools.wraps(work)
         def done(*args: Given.args, **more: Given.kwargs) -> Found:
             for old, new in names.items():
                 if old in more:
-                    warnings.warn(f"{work.__name__}({old}=...) is now {new}=...", DeprecationWarning, stacklevel=2)
+                    warnings.warn(f"{name}({old}=...) is now {new}=...", DeprecationWarning, stacklevel=2)
                     more[new] = more.pop(old)
             return work(*args, **more)
 

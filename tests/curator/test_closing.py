@@ -12,7 +12,7 @@ import support
 from diurnal.curator import database, intake
 from diurnal.curator.closing import AHEAD, STRAY
 from diurnal.curator.intake import Sent
-from diurnal.curator.open_state import OpenState
+from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, StoreError, StreamError
 from support import refuses
 
@@ -365,7 +365,7 @@ def test_what_cannot_be_taken_back_is_rehearsed(opens):
     with curator.rehearsed():
         curator.move_out("4", 20)
     with curator.rehearsed():
-        curator.raise_cap(replace(support.ROOMY, pattern="1000", strong="1000"))
+        curator.raise_cap(replace(support.ROOMY, pattern="1000", cycle="1000"))
     with pytest.raises(StreamError), curator.rehearsed():
         curator.erase("nobody")
     assert (curator.ledger(), curator.status().to_json()) == before

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
-from diurnal.curator import cohort, intake, starting
+from diurnal.curator import intake, lake, started_plan, starting
 from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError, StreamError
 from diurnal.readings import engines
 from diurnal.readings.engines.spark import homes as kept_homes
@@ -87,7 +87,7 @@ def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
     wanted = plan(homes[0], **PLANS[name])
     found = []
     for panel in homes:
-        curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+        curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
         stream = curator.start(
             wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
         )
@@ -106,7 +106,7 @@ def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
 def started(panel, **more):
     """A plan on a panel, in a store of its own."""
     wanted = plan(panel, **more)
-    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
     return curator, curator.start(
         wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True
     )
@@ -205,7 +205,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
     Profiles that are gone are named with their plan.
     """
     _, far = homes
-    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"))
     stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     curator.backup(tmp_path / "copy.db")
     copy = dn.Curator.open(tmp_path / "copy.db", fence=curator.status().head)
@@ -220,7 +220,7 @@ def test_a_backup_leaves_its_originals_profiles_alone(homes, tmp_path):
 def test_profiles_stay_in_the_lake(homes, tmp_path):
     """Beside its database the store keeps names and groups, and no profile: these the lake has, for its owner."""
     _, far = homes
-    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"))
     stream = curator.start(plan(far), history=far.first(3), acknowledge="untested", accept_worse=True)
     (kept,) = (tmp_path / "city.db-profiles").glob("*.parquet")
     assert pq.read_schema(kept).names == ["household", "group", "weight"]
@@ -253,7 +253,7 @@ def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(h
     reports, and leaves other stores' tables alone.
     """
     panel = homes[1]
-    curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9")), plan(panel)
+    curator, wanted = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9")), plan(panel)
     stream = curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True)
     mine = folder_of(stream)
     left, others = mine.with_name(f"{mine.name[:-8]}deadbeef"), mine.with_name(f"00000000-{mine.name[9:]}")
@@ -272,7 +272,7 @@ def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, 
     overtaken by a copy of itself: the rows are those of homes here.
     """
     wanted = started(homes[0])[1].report(homes[0].between(12, 20))
-    keep, fold = kept_homes.keep, cohort.fold
+    keep, fold = kept_homes.keep, lake.fold
     kept, added = (stumble_once(str(tmp_path / name), seconds) for name in ("kept", "added"))
 
     def after(stumble, kernel):
@@ -284,7 +284,7 @@ def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, 
 
     monkeypatch.setattr(kept_homes, "keep", lambda kernel, *rest, **more: keep(after(kept, kernel), *rest, **more))
     _, stream = started(homes[1])
-    monkeypatch.setattr(cohort, "fold", lambda kernel, *rest, **more: fold(after(added, kernel), *rest, **more))
+    monkeypatch.setattr(lake, "fold", lambda kernel, *rest, **more: fold(after(added, kernel), *rest, **more))
     found = stream.report(homes[1].between(12, 20))
     assert (tmp_path / "kept").exists()
     assert (tmp_path / "added").exists()
@@ -329,7 +329,7 @@ def test_plans_with_noise_in_every_report_stand_beside_each_other(homes, silence
         [row.to_json() for row in started(homes[0], **more)[1].report(homes[0].between(12, 20))] for more in wanted
     ]
     for panels in ((homes[1], homes[1]), (homes[0], homes[1]), (homes[1], homes[0])):
-        curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+        curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
         streams = [
             curator.start(plan(panel, **more), history=panel.first(3), acknowledge="untested", accept_worse=True)
             for panel, more in zip(panels, wanted, strict=True)
@@ -349,9 +349,9 @@ def test_an_engine_is_a_line_of_a_registry(homes):
     assert engines.named(far.data.engine).name == "spark"
     lake = {"folder": "lake/profiles", "digest": "00"}
     empty = np.zeros((0, HOMES), dtype=np.int64)
-    kept = cohort.stored({"lake": lake}, empty, empty.astype(bool))
+    kept = started_plan.stored({"lake": lake}, empty, empty.astype(bool))
     assert kept.to_json() == {"lake": {"engine": "spark", **lake}}
-    assert cohort.stored({}, empty, empty.astype(bool)).to_json() == {}
+    assert started_plan.stored({}, empty, empty.astype(bool)).to_json() == {}
 
 
 def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes):
@@ -359,7 +359,7 @@ def test_a_history_in_the_lake_that_may_lie_outside_the_domain_is_refused(homes)
     fetched from there.
     """
     _, far = homes
-    curator = dn.Curator.in_memory(dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="9", cycle="9"))
     wanted, history = plan(far, domain=(-300, 2000)), far.first(3)
     for ask in (curator.explain, curator.start):
         with refuses(ReadingsError, "lake-domain") as caught:

@@ -30,7 +30,7 @@ def open_cycles(stream):
     """Cycles of which the store still keeps noise or readings."""
     store, slots = stream._store, stream.plan.grid.slots
     with store.transaction():
-        number = store.record(stream._key).number
+        number = store.record(stream._stream_id).number
         return sorted({step // slots for step in store.held_marks(number)}.union(store.noisy_cycles(number)))
 
 
@@ -67,7 +67,7 @@ def test_started_again_it_is_the_same_stream(name):
     """Starting the same plan again gives the same rows and spends nothing."""
     panel = support.town()
     one = support.plan_for(panel, **LEVELS[name])
-    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     first = curator.start(one, history=panel.first(one.history), acknowledge="untested", accept_worse=True).report(
         panel
     )
@@ -352,7 +352,7 @@ def test_stopping_lets_a_successor_begin():
 def test_many_threads_see_one_stream():
     """Eight threads that start the same plan and report the same steps get the same rows; noise is drawn once."""
     panel = support.town()
-    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     one = support.plan_for(panel, **LEVELS["strong"])
     seen = []
 
@@ -446,7 +446,7 @@ def test_a_stream_from_before_the_planner_gave_a_bound_is_found_again(monkeypatc
     """A plan without W that was started as it was is the same stream now: nothing is spent twice."""
     panel = support.town()
     plan = support.plan_for(panel, level="strong", cycle_mechanism="cube")
-    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     with monkeypatch.context() as before:
         before.setattr(planner, "bounded", lambda plan: plan)
         old = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)

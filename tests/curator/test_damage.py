@@ -164,7 +164,7 @@ def used_in_every_way(folder, panel):
             lambda: curator.budget,
             lambda: curator.head,
             lambda: curator.backup(folder / "backup.db"),
-            lambda: curator.raise_cap(dn.Budget(pattern="2000", strong="2000", delta="1e-6")),
+            lambda: curator.raise_cap(dn.Budget(pattern="2000", cycle="2000", delta="1e-6")),
             lambda: start(curator, panel, epsilon="2"),
             lambda: curator.streams()[1].report(panel.between(2400, 2401)),
             lambda: curator.streams()[1].receive_once("a file", lambda: panel.between(2400, 2401)),

@@ -5,7 +5,7 @@ import pytest
 import diurnal as dn
 import support
 
-ROOMY = dn.Budget(pattern="40", strong="40", delta="1e-6")
+ROOMY = dn.Budget(pattern="40", cycle="40", delta="1e-6")
 GAUSSIAN = {**support.SLOTWISE, "mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6"}
 
 
@@ -37,7 +37,7 @@ def test_a_concentrated_loss_behind_a_fence_is_asked_of_the_budget(name, tmp_pat
     """A plan that would pass a cap only with what a lost Gaussian plan has cost is refused."""
     panel = support.town(cycles=20)
     curator = dn.Curator.open(
-        tmp_path / "a.db", dn.Budget(**{"pattern": "9", "strong": "9", "delta": "1e-6", name: "5/4"})
+        tmp_path / "a.db", dn.Budget.from_json({"pattern": "9", "strong": "9", "delta": "1e-6", name: "5/4"})
     )
     curator.backup(tmp_path / "b.db")
     start(curator, panel, **GAUSSIAN)

@@ -179,7 +179,7 @@ def test_one_store_is_one_population(change):
 
 def test_plans_of_a_household_add_up_to_the_cap_and_not_beyond():
     """Three plans of 0.3 fit a cap of 1; a fourth is refused, with what is left and asked; 0.1 still fits."""
-    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    panel, city = support.town(), curator(dn.Budget(pattern="1", cycle="1"))
     for seed in ("0.3", "0.3", "0.3"):
         begin(city, panel, epsilon=seed, horizon=365 + len(city.streams()))
     with pytest.raises(BudgetError) as caught:
@@ -193,7 +193,7 @@ def test_plans_of_a_household_add_up_to_the_cap_and_not_beyond():
 
 def test_disjoint_rosters_spend_in_parallel():
     """Each household's own sum counts, not the store's."""
-    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    panel, city = support.town(), curator(dn.Budget(pattern="1", cycle="1"))
     begin(city, panel.without(map(str, range(20))))
     begin(city, panel.without(map(str, range(20, 40))))
     with pytest.raises(BudgetError):
@@ -204,15 +204,15 @@ def test_both_caps_are_kept():
     """A strong plan needs room in both; a counting plan in the strong cap alone."""
     panel = support.town()
     with refuses(BudgetError, "budget-exceeded"):
-        begin(curator(dn.Budget(pattern="0.5", strong="1")), panel, **STRONG)
+        begin(curator(dn.Budget(pattern="0.5", cycle="1")), panel, **STRONG)
     with refuses(BudgetError, "budget-exceeded"):
-        begin(curator(dn.Budget(pattern="1", strong="0.5")), panel, **STRONG)
-    begin(curator(dn.Budget(pattern="0.1", strong="1")), panel, **SHARE)
+        begin(curator(dn.Budget(pattern="1", cycle="0.5")), panel, **STRONG)
+    begin(curator(dn.Budget(pattern="0.1", cycle="1")), panel, **SHARE)
 
 
 def test_gaussian_plans_compose_at_the_budget_s_delta():
     """Two Gaussian plans of epsilon 1 cost less than 2 at the same delta; a third passes a cap of 1.6."""
-    panel, city = support.town(), curator(dn.Budget(pattern="1.6", strong="1", delta="1e-6"))
+    panel, city = support.town(), curator(dn.Budget(pattern="1.6", cycle="1", delta="1e-6"))
     gaussian = {"mechanism": "gaussian", "delta": "1e-6"}
     begin(city, panel, **gaussian)
     begin(city, panel, horizon=9, **gaussian)
@@ -224,7 +224,7 @@ def test_a_refusal_draws_and_spends_nothing(monkeypatch):
     """After a refusal the store is as before: no stream, no draw, and the same plan within the cap still starts."""
     from diurnal.promise import noise
 
-    panel, city = support.town(), curator(dn.Budget(pattern="1", strong="1"))
+    panel, city = support.town(), curator(dn.Budget(pattern="1", cycle="1"))
     with monkeypatch.context() as patch:
         patch.setattr(noise, "laplace", lambda *a: pytest.fail("noise was drawn"))
         with pytest.raises(BudgetError):
@@ -316,7 +316,7 @@ def test_three_plans_together_never_leave_one_household(silence):
 def test_the_budget_is_kept_for_every_household_not_only_the_most_charged():
     """At a delta losses do not add up as numbers: one large pure plan grows more than many small ones do."""
     panel = support.town()
-    city = curator(dn.Budget(pattern="5.5", strong="1", delta="1e-6"))
+    city = curator(dn.Budget(pattern="5.5", cycle="1", delta="1e-6"))
     many, one = panel.without(map(str, range(20, 40))), panel.without(map(str, range(20)))
     for horizon in range(1, 65):
         begin(city, many, epsilon="0.1", horizon=horizon)
@@ -516,7 +516,7 @@ def test_a_new_meter_keeps_its_household_and_its_budget(tmp_path):
     dn.write(swapped, tmp_path / "rows.csv", format="long")
     again = dn.panel(tmp_path / "rows.csv", meters=meters, zone=town.grid.zone)
     assert sorted(again.households) == sorted(town.households)
-    city = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    city = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     plan = dn.Plan(epsilon="1", domain=(0, 50000), history=6, grid=town.grid, level="pattern", mechanism="cube")
     city.start(plan, history=town.first(6), acknowledge="untested", accept_worse=True).stop()
     with pytest.raises(BudgetError, match="0 is left"):

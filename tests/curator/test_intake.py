@@ -173,7 +173,7 @@ def test_a_successor_explains_itself(opens):
     reports; nothing is spent.
     """
     panel = support.town()
-    curator = opens(budget=dn.Budget(pattern="3", strong="1"))
+    curator = opens(budget=dn.Budget(pattern="3", cycle="1"))
     first = support.plan_for(panel)
     assert "first plan" in " ".join(curator.explain(first, panel.first(4)))
     stream = curator.start(first, history=panel.first(4), acknowledge="untested", accept_worse=True)

@@ -210,9 +210,9 @@ def test_a_locked_store_is_said(tmp_path, monkeypatch):
     """While somebody else keeps the file locked a report is refused; afterwards it goes on."""
     import sqlite3
 
-    from diurnal.curator import database
+    from diurnal.curator import store
 
-    monkeypatch.setattr(database, "PATIENCE", 0.2)
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
     panel = kills.town()
     curator = dn.Curator.open(tmp_path / "city.db")
     stream = curator.start(

@@ -304,7 +304,7 @@ def test_the_hash_of_an_event_is_over_random_bits_of_its_own(opens):
 def test_a_fence_keeps_what_was_lost_by_zcdp(lasting, tmp_path):
     """A Gaussian plan that a restored backup does not know counts behind the fence as it counted, at the delta."""
     panel = support.town(cycles=40)
-    curator = lasting(budget=dn.Budget(pattern="6", strong="1", delta="1e-6"))
+    curator = lasting(budget=dn.Budget(pattern="6", cycle="1", delta="1e-6"))
     curator.backup(tmp_path / "backup.db")
     start(curator, panel, mechanism="gaussian", epsilon="3", delta="1e-6")
     spent = curator.status().pattern[0]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import diurnal as dn
 import support
 from diurnal.curator import closing, starting
-from diurnal.curator.closing import Known, Reached
-from diurnal.curator.started_plan import Arrival, Mark
+from diurnal.curator.closing import Arrival, Known, Mark, Reached
 
 SLOTS, FIRST = 4, 16
 PANEL = support.town()

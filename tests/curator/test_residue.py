@@ -18,7 +18,7 @@ import diurnal as dn
 import support
 from diurnal.curator import intake, store
 from diurnal.curator.intake import Sent, watch_folder, watch_table
-from diurnal.curator.release import is_over
+from diurnal.curator.taking import is_over
 
 pytest.importorskip("fastapi", reason="needs the extra web")
 from fastapi.testclient import TestClient

@@ -81,9 +81,9 @@ def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silen
     """
     homes = panel()
     land(tmp_path / "landing", homes.after(2))
-    far = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1", strong="1"))
+    far = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1", cycle="1"))
     far.start(plan(), history=homes.first(2), acknowledge="untested", accept_worse=True)
-    near = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    near = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     stream = near.start(plan(), history=homes.first(2), acknowledge="untested", accept_worse=True)
     for table in files(tmp_path / "landing"):
         stream.report(dn.panel(dn.read(table, minutes=360), like=GRID, domain=(0, 3000)))
@@ -133,7 +133,7 @@ def test_homes_in_the_lake_wait_for_their_grace(tmp_path, spark, silence):
         dn.read(spark.createDataFrame(table), minutes=360), like=GRID, domain=(0, 3000), out=tmp_path / "homes"
     )
     streams = [
-        dn.Curator.in_memory(dn.Budget(pattern="1", strong="1")).start(
+        dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1")).start(
             plan(), history=each.first(2), acknowledge="untested", accept_worse=True
         )
         for each in (homes, far_homes)

@@ -11,7 +11,7 @@ CYCLE = {"level": "cycle", "query": dn.Share(above=3), "history": 0}
 
 def started(*plans):
     """A store of plans over different households, and how it stands."""
-    curator = dn.Curator.in_memory(dn.Budget(pattern="2", strong="2"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="2", cycle="2"))
     for number, fields in enumerate(plans):
         panel = support.town()
         homes = panel.columns(np.arange(20 * number, 20 * number + 20))
@@ -58,7 +58,7 @@ def test_a_cap_that_counts_nothing_has_no_figure(plans, pattern, strong):
 def test_a_plan_behind_a_fence_is_not_forgotten(tmp_path):
     """A restored store that does not know its pattern plan still says that no figure counts days of such plans."""
     panel = support.town()
-    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="2", strong="2"))
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="2", cycle="2"))
     curator.backup(tmp_path / "backup.db")
     curator.start(support.plan_for(panel), history=panel.first(4), acknowledge="untested", accept_worse=True)
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head, people=0)

@@ -14,8 +14,9 @@ import sqlalchemy as sa
 import diurnal as dn
 import support
 from diurnal.curator import database
-from diurnal.curator.open_state import OpenState
+from diurnal.curator import store as stores
 from diurnal.curator.public_reader import Reader
+from diurnal.curator.taking import OpenState
 from diurnal.errors import BudgetError, OverlapError, PopulationError, StoreError, StreamError
 from support import refuses
 
@@ -134,10 +135,10 @@ def test_one_store_is_one_population(opens):
 def test_what_was_said_when_it_was_made_holds(lasting):
     """Grid, domain, calendar and budget are set when a store is made; opening it with others is refused."""
     panel = support.town()
-    budget = dn.Budget(pattern="2", strong="1")
+    budget = dn.Budget(pattern="2", cycle="1")
     curator = lasting(budget=budget, grid=panel.grid, domain=(0, 100), channel="consumption", calendar=[17])
     assert lasting().budget == budget
-    assert lasting(budget=dn.Budget(pattern="2", strong="1")).budget == budget
+    assert lasting(budget=dn.Budget(pattern="2", cycle="1")).budget == budget
     for wrong in ({"budget": dn.Budget(pattern="3")}, {"grid": dn.Grid(slots=8)}, {"domain": (0, 99)}):
         with pytest.raises(PopulationError, match="Hint:"):
             lasting(**wrong)
@@ -150,19 +151,19 @@ def test_what_was_said_when_it_was_made_holds(lasting):
 def test_a_cap_is_raised_and_never_lowered(opens):
     """Raising a cap is an event of the ledger; lowering it, or another delta, is refused."""
     panel = support.town()
-    curator = opens(budget=dn.Budget(pattern="1", strong="1"))
+    curator = opens(budget=dn.Budget(pattern="1", cycle="1"))
     start(curator, panel).stop()
     with pytest.raises(BudgetError, match="1 was allowed in all and 0 is left"):
         start(curator, panel, query=dn.Sum())
     with refuses(BudgetError, "budget-cap-lowered"):
-        curator.raise_cap(dn.Budget(pattern="1/2", strong="1"))
+        curator.raise_cap(dn.Budget(pattern="1/2", cycle="1"))
     with pytest.raises(BudgetError, match=r"The delta is none, and 0.000001 was given") as caught:
-        curator.raise_cap(dn.Budget(pattern="2", strong="1", delta="1e-6"))
+        curator.raise_cap(dn.Budget(pattern="2", cycle="1", delta="1e-6"))
     assert "cap is" not in caught.value.message
-    curator.raise_cap(dn.Budget(pattern="2", strong="1"))
+    curator.raise_cap(dn.Budget(pattern="2", cycle="1"))
     start(curator, panel, query=dn.Sum())
     assert [event.kind for event in curator.ledger()].count("raised") == 1
-    assert opens().budget == dn.Budget(pattern="2", strong="1")
+    assert opens().budget == dn.Budget(pattern="2", cycle="1")
     assert curator.verify().sound
 
 
@@ -260,7 +261,7 @@ def test_a_backup_goes_on_behind_its_fence(lasting, tmp_path):
     reported, counts as spent, and the ledger tells.
     """
     panel = support.town(cycles=20)
-    curator = lasting(budget=dn.Budget(pattern="3", strong="1"))
+    curator = lasting(budget=dn.Budget(pattern="3", cycle="1"))
     stream = start(curator, panel)
     rows = stream.report(panel.between(16, 30))
     curator.backup(tmp_path / "backup.db")
@@ -317,7 +318,7 @@ def test_a_backup_taken_last_misses_nothing(lasting, tmp_path):
 def test_what_is_compiled_once_for_all_stores_keeps_nothing_private():
     """Statements that stores in memory share hold no noise, no plan and no secret, whoever ran them first."""
     # What other tests have asked of their stores is none of this.
-    database._in_memory.cache_clear()
+    stores._in_memory.cache_clear()
     panel = support.town(n=4, cycles=6)
     stream = start(dn.Curator.in_memory(support.ROOMY), panel, **support.SLOTWISE)
     stream.report(panel.between(16, 18))
@@ -349,7 +350,7 @@ def test_a_store_in_memory_has_no_backup():
 def test_status_says_how_it_stands(opens):
     """The status has head, budget and each stream's reach, and is private."""
     panel = support.town()
-    curator = opens(budget=dn.Budget(pattern="4", strong="1"))
+    curator = opens(budget=dn.Budget(pattern="4", cycle="1"))
     stream = start(curator, panel)
     stream.report(panel.between(16, 20))
     status = curator.status()
@@ -455,7 +456,7 @@ def test_a_cycle_that_a_fence_cuts_is_finished(lasting, tmp_path):
 def test_a_second_restore_knows_the_first_fence(lasting, tmp_path):
     """The head of a restored store carries its fence: another restore from it neither redraws nor forgets."""
     panel = support.town(cycles=30)
-    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    curator = lasting(budget=dn.Budget(pattern="3", cycle="3"))
     stream = start(curator, panel, **STRONG)
     stream.report(panel.between(16, 20))
     for name in ("one", "two"):
@@ -466,7 +467,7 @@ def test_a_second_restore_knows_the_first_fence(lasting, tmp_path):
     one = dn.Curator.open(tmp_path / "one.db", fence=curator.status().head)
     spent = one.status().pattern
     assert spent[0] == 2
-    one.raise_cap(dn.Budget(pattern="4", strong="4"))
+    one.raise_cap(dn.Budget(pattern="4", cycle="4"))
     two = dn.Curator.open(tmp_path / "two.db", fence=one.status().head)
     assert two.status().pattern[0] == 2
     assert [row.step for row in two.streams()[0].report(panel.between(16, 40))] == [*range(16, 20), *range(28, 40)]
@@ -475,7 +476,7 @@ def test_a_second_restore_knows_the_first_fence(lasting, tmp_path):
 def test_a_restored_store_does_not_learn_from_what_others_may_have_reported(lasting, tmp_path):
     """Where plans are missing, a history from before the fence is refused: a plan nobody knows may protect it."""
     panel = support.town(cycles=40)
-    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    curator = lasting(budget=dn.Budget(pattern="3", cycle="3"))
     curator.backup(tmp_path / "backup.db")
     start(curator, panel, **STRONG).report(panel.between(16, 32))
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.status().head)
@@ -760,7 +761,7 @@ def test_a_backup_of_a_restored_store_is_fenced_again(lasting, tmp_path):
     redrawn.
     """
     panel = support.town(cycles=60)
-    curator = lasting(budget=dn.Budget(pattern="3", strong="3"))
+    curator = lasting(budget=dn.Budget(pattern="3", cycle="3"))
     stream = start(curator, panel, **STRONG)
     stream.report(panel.between(16, 20))
     curator.backup(tmp_path / "one.db")
@@ -811,7 +812,7 @@ def test_levels_that_a_backup_does_not_know_are_not_mixed(lasting, tmp_path):
 def test_what_a_restored_store_spends_itself_is_no_part_of_what_is_missing(lasting, tmp_path):
     """A second fence counts from what the backup knew, not from what the restored store has spent since."""
     panel = support.town(cycles=60)
-    curator = lasting(budget=dn.Budget(pattern="20", strong="1"))
+    curator = lasting(budget=dn.Budget(pattern="20", cycle="1"))
     start(curator, panel).stop()
     curator.backup(tmp_path / "backup.db")
     start(curator, panel, query=dn.Sum()).stop()

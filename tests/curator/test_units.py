@@ -11,7 +11,7 @@ import diurnal as dn
 import support
 from diurnal.curator import intake
 from diurnal.curator.intake import Sent, rehearse, watch_folder
-from diurnal.curator.units import ALARM, REFUSE, Bounds, Run, Scores, look
+from diurnal.curator.taking import ALARM, REFUSE, Bounds, Run, Scores
 from diurnal.errors import ReadingsError, UnitError
 from diurnal.readings.panel import order_of
 from diurnal.study.town import Town
@@ -134,7 +134,7 @@ def test_one_home_is_never_refused():
 def test_zeros_say_nothing():
     """A step at which every home reads 0, as in an outage, speaks for no unit."""
     _, _, record = started()
-    found = look(record, scaled(day(), 0))
+    found = Scores().look(record, scaled(day(), 0))
     assert (found.says, found.households) == ("not known", 0)
 
 
@@ -207,7 +207,7 @@ def test_strangers_are_not_judged():
     """Readings of households that are not on the roster speak for no unit."""
     _, _, record = started()
     others = dataclasses.replace(scaled(day(), 100), households=tuple(f"x{n}" for n in range(99)))
-    assert look(record, others).says == "not known"
+    assert Scores().look(record, others).says == "not known"
 
 
 def test_bounds_are_public():
@@ -335,17 +335,17 @@ def test_a_panel_cut_or_turned_keeps_the_size_of_its_readings(tmp_path):
     given = imported(written(day(), tmp_path / "day.csv", times=0.001), stream)
     assert (given.readings == 0).any()
     part = given.columns(np.arange(98, -1, -1)).between(given.first_step + 4, given.first_step + 9)
-    found = look(record, part)
+    found = Scores().look(record, part)
     assert len(found.small) == 99
-    assert [len(look(record, block).small) for block in given.blocks()] == [99]
+    assert [len(Scores().look(record, block).small) for block in given.blocks()] == [99]
     closed = given.closing(range(given.first_step, given.first_step + 48))
-    assert look(record, closed).says == "not known"
+    assert Scores().look(record, closed).says == "not known"
 
 
 def test_mean_power_has_the_size_of_its_energy(tmp_path):
     """Rows in W, which average, are as large as the energy of their step; said to be kW, they are not plausible."""
     _, stream, record = started(domain=(0, 8000))
     path = written(day(), tmp_path / "a.csv", times=2, column="value")
-    assert look(record, imported(path, stream, unit="W")).says == "plausible"
+    assert Scores().look(record, imported(path, stream, unit="W")).says == "plausible"
     with pytest.raises(ReadingsError):
         stream.report(imported(path, stream, unit="kW"))

@@ -28,7 +28,7 @@ def town():
 def make(folder):
     """A store in the middle of its life: one stream stopped, one in the middle of a cycle, a household gone."""
     panel = town()
-    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="3", strong="2", delta="1e-6"), calendar=[19])
+    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="3", cycle="2", delta="1e-6"), calendar=[19])
     pattern = support.plan_for(panel, groups="side", query=dn.Sum())
     first = curator.start(pattern, history=panel.first(4), acknowledge="untested", accept_worse=True)
     first.report(panel.between(16, 21))

@@ -10,7 +10,7 @@ from benchmarks import constants as script
 from benchmarks import search
 
 from diurnal.errors import PlanError
-from diurnal.planning import constants, public
+from diurnal.planning import constants, public_tables
 from diurnal.promise.body import Body, Ellipsoid
 from diurnal.promise.mechanisms import Basis, BasisMechanism, Cube
 from diurnal.readings.grid import Grid
@@ -63,28 +63,28 @@ def test_sizes_can_be_drawn():
 def test_the_nearest_row_is_taken_by_ratio():
     """Between 100 and 226 the turn is at their geometric mean; beyond the ends the ends are taken."""
     turn = math.sqrt(100 * 226)
-    assert public.nearest(constants.PATTERN, turn * 0.99).n_epsilon == 100
-    assert public.nearest(constants.PATTERN, turn * 1.01).n_epsilon == 226
-    assert public.nearest(constants.PATTERN, 0).n_epsilon == 10
-    assert public.nearest(constants.CLIP, 1e12) == constants.CLIP[-1]
+    assert public_tables.nearest(constants.PATTERN, turn * 0.99).n_epsilon == 100
+    assert public_tables.nearest(constants.PATTERN, turn * 1.01).n_epsilon == 226
+    assert public_tables.nearest(constants.PATTERN, 0).n_epsilon == 10
+    assert public_tables.nearest(constants.CLIP, 1e12) == constants.CLIP[-1]
 
 
 def test_a_short_history_takes_nothing_free():
     """Below sixty days there is no free row; from then on the nearest."""
-    assert public.free_row(constants.FREE_LEAST - 1) is None
-    assert public.free_row(constants.FREE_LEAST) == constants.FREE[0]
-    assert public.free_row(365) == constants.FREE[1]
+    assert public_tables.free_row(constants.FREE_LEAST - 1) is None
+    assert public_tables.free_row(constants.FREE_LEAST) == constants.FREE[0]
+    assert public_tables.free_row(365) == constants.FREE[1]
 
 
 def test_shapes_on_other_grids():
     """Hours are means of half hours, quarters repeat them, and a day of a week is that day."""
-    day = public.public_shape(Grid())
+    day = public_tables.public_shape(Grid())
     assert day == constants.SHAPES["pooled"]
-    hours = public.public_shape(Grid(slots=24, minutes=60))
+    hours = public_tables.public_shape(Grid(slots=24, minutes=60))
     assert np.abs(np.array(hours) - np.array(day).reshape(24, 2).mean(axis=1)).max() <= 0.5
-    assert public.public_shape(Grid(slots=96, minutes=15)) == tuple(np.repeat(day, 2).tolist())
-    assert public.public_shape(Grid(slots=48, minutes=60)) is None
-    assert public.public_shape(Grid(slots=10)) is None
+    assert public_tables.public_shape(Grid(slots=96, minutes=15)) == tuple(np.repeat(day, 2).tolist())
+    assert public_tables.public_shape(Grid(slots=48, minutes=60)) is None
+    assert public_tables.public_shape(Grid(slots=10)) is None
 
 
 @pytest.mark.parametrize("slots", [48, 336])
@@ -92,18 +92,18 @@ def test_shapes_begin_where_the_grid_does(slots):
     """A grid from noon has the afternoon first; a week from a Sunday has the Sunday first."""
     whole = np.array({48: constants.SHAPES["pooled"], 336: constants.WEEK}[slots])
     monday = "2001-01-01T00:00"
-    assert public.public_shape(Grid(slots=slots, anchor=monday)) == tuple(whole.tolist())
+    assert public_tables.public_shape(Grid(slots=slots, anchor=monday)) == tuple(whole.tolist())
     for anchor, turn in (("2001-01-01T12:00", 24), ("2000-12-31T00:00", -48), ("2026-07-05T00:00", -48)):
-        assert public.public_shape(Grid(slots=slots, anchor=anchor)) == tuple(np.roll(whole, -turn).tolist())
+        assert public_tables.public_shape(Grid(slots=slots, anchor=anchor)) == tuple(np.roll(whole, -turn).tolist())
 
 
 def test_a_typical_reference_has_the_level():
     """A reference for homes of which only the level is known: its mean, and the table's distances in levels."""
-    reference = public.typical(Grid(), "400")
+    reference = public_tables.typical(Grid(), "400")
     assert np.mean(reference.profile) == pytest.approx(400, abs=0.5)
     assert reference.mismatch == 400 * Fraction(str(constants.MISMATCH))
     assert reference.spread == 400 * Fraction(str(constants.SPREAD))
-    week = public.typical(Grid(slots=336), 400)
+    week = public_tables.typical(Grid(slots=336), 400)
     assert len(week.profile) == 336
     assert week.mismatch == 400 * Fraction(str(constants.MISMATCH))
 
@@ -112,7 +112,7 @@ def test_a_typical_reference_has_the_level():
 def test_what_is_not_known_is_refused(grid, level):
     """Another period has no public shape, and a level is a positive decimal."""
     with pytest.raises(PlanError):
-        public.typical(grid, level)
+        public_tables.typical(grid, level)
 
 
 def test_the_file_is_as_the_script_writes_it():

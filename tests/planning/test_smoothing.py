@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import diurnal as dn
-from diurnal.curator.report import Form
+from diurnal.curator.release import Form
 from diurnal.errors import InputError, PlanError
-from diurnal.planning import weather
-from diurnal.planning.public import typical
+from diurnal.planning import smoothing_model as model
+from diurnal.planning.public_tables import typical
 from diurnal.planning.reference import Reference
 from diurnal.planning.smoothing import smooth
 from diurnal.study.town import Town
@@ -78,13 +78,13 @@ class Joint:
         off = 60**2 * sum(share * np.outer(w, w) for share, w in zip(shares, waves, strict=True)) / shares.sum()
         pattern, noise = layers(plan, n)
         own = sum(np.outer(w, w) / (1 + h) for w, h in zip(waves, rounds, strict=True))
-        own *= level**2 * weather.OWN * (1 / n + 1 / weather.ALIKE)
+        own *= level**2 * model.OWN * (1 / n + 1 / model.ALIKE)
         size = cycles * slots
         self.truth, self.both, self.seen = (np.zeros((size, size)) for _ in range(3))
         for k in range(cycles):
             for j in range(cycles):
                 common = sum(
-                    (min(k, j) * weather.SLOW[h] ** 2 + weather.MEMORY ** abs(k - j) * weather.FAST[h] ** 2)
+                    (min(k, j) * model.SLOW[h] ** 2 + model.MEMORY ** abs(k - j) * model.FAST[h] ** 2)
                     * np.outer(w, w)
                     for w, h in zip(waves, rounds, strict=True)
                 )

@@ -127,9 +127,20 @@ def test_a_concentrated_loss_needs_a_delta():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"pattern": 0}, {"strong": "-1"}, {"pattern": 0.5}, {"delta": "0"}, {"delta": "1"}, {"delta": 1e-6}]
+    "wrong", [{"pattern": 0}, {"cycle": "-1"}, {"pattern": 0.5}, {"delta": "0"}, {"delta": "1"}, {"delta": 1e-6}]
 )
 def test_budgets_are_positive_and_exact(wrong):
     """Caps of zero or below, floats, and deltas outside (0, 1) raise a PlanError."""
     with pytest.raises(PlanError):
         Budget(**wrong)
+
+
+def test_the_cap_of_a_cycle_is_still_understood_by_its_old_name():
+    """`strong` is now `cycle`: the old name works and warns, and a store has the same text for either."""
+    with pytest.warns(DeprecationWarning, match=r"Budget\(strong=\.\.\.\) is now cycle=\.\.\."):
+        old = Budget(pattern="2", strong="3")
+    assert old == Budget(pattern="2", cycle="3")
+    with pytest.warns(DeprecationWarning, match="Budget.strong is now Budget.cycle"):
+        assert old.strong == 3
+    assert old.to_json() == {"pattern": "2", "strong": "3", "delta": None}
+    assert Budget.from_json(old.to_json()) == old

@@ -71,7 +71,7 @@ def started(level, *, calendar_budget="1000"):
         **LEVELS[level],
     }
     plan = dn.Plan(**fields)
-    curator = dn.Curator.in_memory(dn.Budget(pattern=calendar_budget, strong=calendar_budget))
+    curator = dn.Curator.in_memory(dn.Budget(pattern=calendar_budget, cycle=calendar_budget))
     history = panel.first(plan.history)
     read = dn.check(panel).digest if plan.history else None
     stream = curator.start(plan, history=history, acknowledge=read, accept_worse=True)
@@ -306,7 +306,7 @@ def test_what_gaussian_plans_cost_together_is_said_at_the_delta_of_the_store(del
         "mechanism": "gaussian",
         "cycle_mechanism": "gaussian",
     }
-    curator = dn.Curator.in_memory(dn.Budget(pattern=9, strong=9, delta=delta))
+    curator = dn.Curator.in_memory(dn.Budget(pattern=9, cycle=9, delta=delta))
     read = dn.check(panel).digest
 
     def begun(query):
@@ -367,7 +367,7 @@ def test_the_ledger_is_told_in_words_and_few_lines():
     nothing about people is.
     """
     curator, stream, panel = started("slotwise", calendar_budget="3")
-    curator.raise_cap(dn.Budget(pattern="4", strong="3"))
+    curator.raise_cap(dn.Budget(pattern="4", cycle="3"))
     curator.move_out(panel.households[3], 4 * CYCLES)
     curator.erase(panel.households[5])
     stream.stop()

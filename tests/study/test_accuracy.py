@@ -73,7 +73,7 @@ def test_sooner_costs_more_and_beats_nothing_still(homes, silence):
 def test_the_parts_make_the_whole(homes, silence):
     """Without noise, the strong reports that are put together from the layers are a stream's own rows."""
     plan = accuracy.made(homes, level="strong")
-    curator = accuracy.dn.Curator.in_memory(accuracy.dn.Budget(pattern="1", strong="1"))
+    curator = accuracy.dn.Curator.in_memory(accuracy.dn.Budget(pattern="1", cycle="1"))
     stream = curator.start(plan, history=homes.history, acknowledge="untested", accept_worse=True)
     rows = {row.step: float(row.exact) for row in stream.report(homes.year)}
     reported = [rows[homes.year.steps[place]] for place in homes.open]

@@ -11,9 +11,8 @@ from benchmarks.fleet.town import Town
 
 import diurnal as dn
 from diurnal.curator import closing, intake, taking
-from diurnal.curator.open_state import OpenState
 from diurnal.curator.store import Store
-from diurnal.curator.units import Scores
+from diurnal.curator.taking import OpenState, Scores
 
 EVERY = timedelta(hours=6)
 SLOTWISE = ("half hours",)

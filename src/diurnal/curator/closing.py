@@ -1,4 +1,6 @@
-"""Closing: when a step takes no more readings. Rules over counts and times; nothing here sees a reading.
+"""Closing: what is open of a stream, and when a step takes no more readings. Pure: nothing here knows a store.
+
+The rules are functions of counts and times (`Known`); none looks at a reading.
 
 A step closes by what was sent when
 
@@ -17,16 +19,23 @@ of a time that has not come yet is set aside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from diurnal.curator.started_plan import Arrival, Mark, StreamRecord
 from diurnal.private import Private
+from diurnal.readings.data import Integers, Marks
 from diurnal.readings.grid import changed_steps
+
+if TYPE_CHECKING:
+    from diurnal.curator.started_plan import StreamRecord
+
 
 TOLERANCE = timedelta(minutes=5)
 """How far a clock may be ahead of the store's: a step that begins later has not come yet."""
@@ -39,6 +48,82 @@ STRAY = "ahead_of_homes"
 
 FEW, HALF = 10, 2
 """One in how many households must be there for a step to count as reached: nearby, and far ahead."""
+
+
+Values = tuple[Fraction, ...]
+"""The released values of a step, in the order of a plan's series and groups."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HeldStep(Private):
+    """Readings of an open step. Private."""
+
+    readings: Integers = field(repr=False)
+    """A reading for each household of the roster."""
+    present: Marks = field(repr=False)
+    """Where there is one."""
+    closed: bool
+    """Whether it takes no more."""
+    reached: bool = False
+    """Whether enough readings are there for it to close by what is sent."""
+
+
+class Mark(NamedTuple):
+    """How a step is held."""
+
+    closed: bool
+    """Whether it takes no more."""
+    reached: bool
+    """Whether enough readings are there for it to close by what is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """When readings of a cycle began to come."""
+
+    cycle: int
+    """The cycle."""
+    time: datetime
+    """When the first of them came; or, once the roster has reached the cycle, when it did."""
+    reached: bool
+    """Whether the roster has reached it."""
+
+
+Noise = Mapping[str, Sequence[int]]
+"""The noise of a cycle, by group."""
+
+
+class Opened(NamedTuple):
+    """What a store knows of a stream that is open."""
+
+    latest: int
+    """The latest step that the roster has reached; -1 before there was one."""
+    arrivals: dict[int, Arrival]
+    """When readings of a cycle began to come, by cycle."""
+    held: dict[int, Mark]
+    """How steps are held."""
+    noisy: frozenset[int]
+    """Cycles whose noise is kept."""
+    contents: frozenset[int]
+    """Cycles of which it is known in which batch their readings came."""
+    published: set[int]
+    """Which steps have rows, of all these cycles and of those that were asked for."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Changes(Private):
+    """What becomes of a stream's open state."""
+
+    latest: int
+    """The latest step that the roster has reached."""
+    arrivals: dict[int, Arrival | None] = field(default_factory=dict)
+    """Arrivals by cycle; None where they are forgotten."""
+    held: dict[int, HeldStep | None] = field(default_factory=dict)
+    """What is held of a step from now on; None where it is erased."""
+    noise: dict[int, Noise | None] = field(default_factory=dict)
+    """Noise that was drawn, by cycle; None where the cycle is over and it is erased, or was never written."""
+    forgotten: set[int] = field(default_factory=set)
+    """Cycles of which it is no longer known in which batch their readings came."""
 
 
 def ahead_from(record: StreamRecord, now: datetime) -> int:
@@ -272,3 +357,14 @@ def due(known: Known, cycle: int, ready: Callable[[int], int], closed: AbstractS
     wanted = sorted(known.open(steps))
     still_open = min((step for step in wanted if step not in closed), default=steps.stop)
     return [step for step in wanted if steps.start + ready(step - steps.start) < still_open]
+
+
+def runs(steps: list[int]) -> list[range]:
+    """Runs of consecutive steps."""
+    cuts = [0, *(at for at, (one, two) in enumerate(pairwise(steps), 1) if two != one + 1), len(steps)]
+    return [range(steps[a], steps[b - 1] + 1) for a, b in pairwise(cuts) if a < b]
+
+
+def overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two spans of steps, each from and up to, have a step in common."""
+    return one[0] < other[1] and other[0] < one[1]

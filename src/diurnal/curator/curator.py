@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diurnal.curator import closing, guard, starting
-from diurnal.curator.release import forget_over
-from diurnal.curator.report import Report, Status, StreamStatus
+from diurnal.curator.release import Report
 from diurnal.curator.started_plan import StreamRecord
+from diurnal.curator.status import Status, StreamStatus
 from diurnal.curator.stream import Stream
+from diurnal.curator.taking import forget_over
 from diurnal.errors import BudgetError, InputError, ReadingsError, StoreError, StreamError
 from diurnal.exact import instance, text, whole
 from diurnal.planning.plan import Plan
@@ -25,6 +26,7 @@ from diurnal.planning.planner import UNLESS, bounded, worse_than_nothing
 from diurnal.promise.budget import Budget
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel
+from diurnal.renamed import renamed
 
 if TYPE_CHECKING:
     from diurnal.curator.ledger import Event
@@ -61,7 +63,7 @@ class Curator:
             clock: What time it is, with an offset; the clock of this machine unless given.
         """
         chosen = Budget() if budget is None else budget
-        instance(chosen, Budget, "budget", example="Budget(pattern='1', strong='1')")
+        instance(chosen, Budget, "budget", example="Budget(pattern='1', cycle='1')")
         from diurnal.curator.store import Store, utc_now
 
         return cls(Store.in_memory(chosen, clock or utc_now))
@@ -113,7 +115,7 @@ class Curator:
         from diurnal.curator.opening import opened
 
         if budget is not None:
-            instance(budget, Budget, "budget", example="Budget(pattern='1', strong='1')")
+            instance(budget, Budget, "budget", example="Budget(pattern='1', cycle='1')")
         instance(where, (str, Path), "where", example="'city.db'")
         if grid is not None:
             instance(grid, Grid, "grid", example="panel.grid")
@@ -191,9 +193,9 @@ class Curator:
             if started is not None:
                 self._store.close_steps(history.calendar)
                 forget_over(self._store, self._store.records())
-                return Stream(self._store, started.key)
+                return Stream(self._store, started.stream_id)
             guard.check_acknowledged(bound, history, acknowledge)
-            guard.check_owed(self._store)
+            self._store.check_owed()
             record, history = self._checked(bound, history, acknowledge)
             guard.check_worth(record, accept=accept_worse)
             used = starting.in_domain(bound, history)
@@ -232,7 +234,7 @@ class Curator:
             others = self._store.records()
             if acknowledge is not None:
                 guard.check_acknowledged(bound, history, acknowledge)
-            guard.check_owed(self._store)
+            self._store.check_owed()
             record, _ = self._checked(bound, history, None)
             guard.check_worth(record, accept=accept_worse is not False)
             worse = worse_than_nothing(bound, min(group.size for group in record.groups))
@@ -269,18 +271,19 @@ class Curator:
     def streams(self) -> list[Stream]:
         """Every stream ever started."""
         with self._store.transaction():
-            return [Stream(self._store, record.key) for record in self._store.records()]
+            return [Stream(self._store, record.stream_id) for record in self._store.records()]
 
-    def stream(self, key: str) -> Stream:
+    @renamed(key="stream_id")
+    def stream(self, stream_id: str) -> Stream:
         """A started stream by its plan's hash, or by how that begins.
 
         Raises:
             StreamError: None begins so, or several do.
         """
         with self._store.transaction():
-            found = [record.key for record in self._store.records() if record.key.startswith(key)]
+            found = [record.stream_id for record in self._store.records() if record.stream_id.startswith(stream_id)]
         if len(found) != 1:
-            raise StreamError("stream-ambiguous", found=len(found), prefix=key)
+            raise StreamError("stream-ambiguous", found=len(found), prefix=stream_id)
         return Stream(self._store, found[0])
 
     def close_overdue(self) -> dict[str, list[Report]]:
@@ -298,7 +301,7 @@ class Curator:
                 damage = error
         if damage is not None:
             raise damage
-        return {key: rows for key, rows in found.items() if rows}
+        return {stream_id: rows for stream_id, rows in found.items() if rows}
 
     def close(self) -> None:
         """Let go of the store's database. Nothing is lost: what is asked later opens it again."""
@@ -326,7 +329,7 @@ class Curator:
         Raises:
             BudgetError: A cap would be lowered, or the delta changed.
         """
-        instance(budget, Budget, "budget", example="Budget(pattern='2', strong='1')")
+        instance(budget, Budget, "budget", example="Budget(pattern='2', cycle='1')")
         with self._store.transaction():
             old = self._store.budget
             if budget.delta != old.delta:
@@ -338,8 +341,8 @@ class Curator:
                     remaining=Fraction(had or 0),
                     requested=Fraction(given or 0),
                 )
-            for name in ("pattern", "strong"):
-                before, after = Fraction(getattr(old, name)), Fraction(getattr(budget, name))
+            for name, after in budget.caps.items():
+                before = old.caps[name]
                 if after < before:
                     raise BudgetError(
                         "budget-cap-lowered",
@@ -376,8 +379,8 @@ class Curator:
             head = self._store.own_head()
             return Status(
                 head=str(head),
-                pattern=(guard.spent(records, self._store, "pattern"), Fraction(budget.pattern)),
-                strong=(guard.spent(records, self._store, "strong"), Fraction(budget.strong)),
+                pattern=(guard.spent(records, self._store, "pattern"), budget.caps["pattern"]),
+                strong=(guard.spent(records, self._store, "strong"), budget.caps["strong"]),
                 delta=None if budget.delta is None else Fraction(budget.delta),
                 levels=head.levels,
                 streams=tuple(_status(record, self._store) for record in records),
@@ -454,7 +457,7 @@ def _status(record: StreamRecord, store: Store) -> StreamStatus:
     oldest = min(arrivals, key=lambda each: closing.deadline(record, each), default=None)
     late = closing.overdue(record, store.arrivals(number), latest=latest, now=store.now())
     return StreamStatus(
-        plan=record.key,
+        plan=record.stream_id,
         level=record.plan.level,
         households=len(record.members),
         groups=len(record.groups),

@@ -1,4 +1,4 @@
-"""Database: SQLite or PostgreSQL, the tables of a store in it, how they are asked, and whether they are damaged.
+"""Database: the tables of a store in SQLite or PostgreSQL, how they are asked, and whether they are damaged.
 
 - A migration is a function from one version to the next; `MIGRATIONS[1]` makes version 2 of version 1, and so on.
   A store of a later version than this code knows is refused.
@@ -20,10 +20,8 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -31,178 +29,6 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from diurnal.curator.started_plan import readable
 from diurnal.errors import StoreError
-
-PATIENCE = 60
-"""How many seconds a transaction waits for its turn."""
-
-LOCK = 0x6469_7572_6E61_6C
-"""The number of the lock that PostgreSQL's transactions take: one store to a database or schema."""
-
-DURABLE = (
-    "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)"
-)
-"""A row that was shown and lost with a crash would be drawn again: a commit waits for the disk."""
-
-PLACE = """
-    SELECT d.oid || ' ' || CASE WHEN has_function_privilege('pg_control_system()', 'execute')
-        THEN (SELECT system_identifier FROM pg_control_system())::text ELSE '' END
-    FROM pg_database d WHERE d.datname = current_database()
-"""
-"""Which database of which PostgreSQL this is: another one, if it was restored from a dump or copied."""
-
-
-def place_of(connection: Any) -> str | None:
-    """What tells a PostgreSQL database from a copy of it; None of a SQLite file, which may be moved about."""
-    found = connection.exec_driver_sql(PLACE).scalar() if connection.dialect.name == "postgresql" else None
-    return None if found is None else str(found)
-
-
-def in_memory() -> sa.Engine:
-    """A database that ends with the process.
-
-    An audit makes hundreds of them: all have one dialect, so that a statement is compiled once for all.
-    """
-    first, compiled = _in_memory()
-    options = {"compiled_cache": compiled}
-    engine = sa.Engine(
-        first.pool.recreate(), first.dialect, first.url, hide_parameters=True, execution_options=options
-    )
-    _alone(engine)
-    return engine
-
-
-@functools.cache
-def _in_memory() -> tuple[sa.Engine, dict[Any, Any]]:
-    """What databases in memory are made after, and their compiled statements."""
-    return sa.create_engine(
-        "sqlite://", poolclass=sa.pool.StaticPool, connect_args={"check_same_thread": False}
-    ), {}
-
-
-def of_file(path: Path) -> sa.Engine:
-    """A SQLite file, readable by its owner alone.
-
-    Raises:
-        StoreError: It cannot be made.
-    """
-    try:
-        # Made before SQLite makes it, so that nobody else can read it at any moment; its log gets the same mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        os.chmod(path, 0o600)
-    except OSError as cause:
-        raise StoreError("store-not-opened", name=path.name, reason=cause.strerror) from None
-    engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(path)),
-        hide_parameters=True,
-        connect_args={"check_same_thread": False, "timeout": PATIENCE},
-    )
-
-    def durable(connection: sqlite3.Connection, _: Any) -> None:
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    sa.event.listen(engine, "connect", durable)
-    _alone(engine)
-    return engine
-
-
-def of_url(url: str) -> sa.Engine:
-    """A PostgreSQL database.
-
-    Raises:
-        StoreError: It is no address of one, or its driver is missing.
-    """
-    engine = _postgres(url, isolation_level="READ COMMITTED")
-
-    def lock(connection: Any) -> None:
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-        connection.exec_driver_sql(f"SELECT {DURABLE}, pg_advisory_xact_lock({LOCK})")
-
-    sa.event.listen(engine, "begin", lock)
-    return engine
-
-
-def _postgres(url: str, **options: Any) -> sa.Engine:
-    try:
-        parsed = sa.make_url(url)
-        if parsed.get_backend_name() != "postgresql":
-            raise StoreError("database-not-postgresql")
-        if parsed.drivername == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        return sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True, **options)
-    except sa.exc.ArgumentError:
-        raise StoreError("database-address") from None
-    except ModuleNotFoundError:
-        raise StoreError("extra-missing", what="PostgreSQL", module="psycopg", extra="postgres") from None
-
-
-def for_reading(where: str | Path) -> sa.Engine:
-    """A database that is there, for who only reads: it waits for no writer, and keeps none waiting.
-
-    A transaction sees one moment of the store. What would write is refused by the database.
-
-    Raises:
-        StoreError: It is no address of a database, or its driver is missing.
-    """
-    if "://" in str(where):
-        return _postgres(
-            str(where), isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
-        )
-    # Not made where it is not there: whoever reads leaves nothing behind.
-    address = f"{Path(where).absolute().as_uri()}?mode=rw"
-
-    def connected() -> sqlite3.Connection:
-        return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=PATIENCE)
-
-    engine = sa.create_engine("sqlite://", hide_parameters=True, creator=connected, poolclass=sa.pool.QueuePool)
-
-    def reads(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None
-        connection.execute("PRAGMA query_only=ON")
-
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN")
-
-    sa.event.listen(engine, "connect", reads)
-    sa.event.listen(engine, "begin", begin)
-    return engine
-
-
-def _alone(engine: sa.Engine) -> None:
-    """Let SQLite's transactions begin as writers, one at a time; its driver would begin them late."""
-
-    def quiet(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None
-
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    sa.event.listen(engine, "connect", quiet)
-    sa.event.listen(engine, "begin", begin)
-
-
-REASONS = (
-    (r"disk is full|No space left", "store-disk-full"),
-    (r"readonly|read-only|unable to open", "store-not-writable"),
-    (r"locked|lock timeout|LockNotAvailable", "store-locked"),
-    (r"already exists", "store-foreign-tables"),
-    (r"malformed|not a database|decode|bytes-like", "store-damaged"),
-    (r"connect|terminat|closed|shutting down", "store-unreachable"),
-)
-"""What words of a driver mean, as the code of an error."""
-
-
-@contextmanager
-def errors_translated() -> Iterator[None]:
-    """Say what is wrong with a database in a sentence, without its statements or values."""
-    try:
-        yield
-    except (sa.exc.StatementError, sqlite3.Error) as cause:
-        # The driver's own words: the statement is not to be searched for them.
-        said = str(getattr(cause, "orig", cause))
-        found = (code for words, code in REASONS if re.search(words, said, re.IGNORECASE))
-        raise StoreError(next(found, "store-failed"), reason=type(cause).__name__) from None
-
 
 VERSION = 2
 

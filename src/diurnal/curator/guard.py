@@ -1,7 +1,6 @@
 """Guard: what a curator refuses, before anything is drawn (theory 4.5 and 4.6).
 
 - `check_acknowledged`: somebody has read the verdict on the assumption that a pattern's promise rests on.
-- `check_owed`: a restored store has been told again who was erased, or has moved out, since.
 - `check_people`: who was erased stays so.
 - `check_population`: one store is one grid, one period, one domain and one channel.
 - `check_restored`: what a restored store does not know is not contradicted.
@@ -22,34 +21,25 @@ What a budget refuses (theory 4.5):
 - `check_budget`: every plan a household is in adds up, and stays within the caps.
 - `costs`: what a plan would cost, and what it would leave, in sentences.
 - `spent`: what the most charged household has lost so far.
-
-What pattern plans use of the readings, and what each may say beside the others (theory 4.6):
-
-- `silent_steps`: the steps where a pattern plan may only say its noisy profile, because an earlier plan has
-  spoken about them and the two together would say too much.
-- `used_sums`: the sums of variations that it may use.
-- `used_digests`: which readings it has used, so that other ones are told apart later.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.curator.started_plan import StreamRecord, overlap
+from diurnal.curator.closing import overlap
+from diurnal.curator.release import atom_numbers, spread
+from diurnal.curator.started_plan import StreamRecord
 from diurnal.errors import (
     AcknowledgeError,
     BudgetError,
     DifferencingError,
     OverlapError,
-    OwedError,
     PlanError,
     PopulationError,
 )
@@ -59,7 +49,6 @@ from diurnal.planning.plan import Plan
 from diurnal.planning.planner import worse_than_nothing
 from diurnal.promise.budget import NOTHING, Loss
 from diurnal.promise.levels import LEVELS
-from diurnal.readings.data import Integers, Marks
 from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
@@ -75,12 +64,6 @@ def check_acknowledged(plan: Plan, history: Panel, digest: str | None) -> None:
         raise AcknowledgeError("acknowledge-missing", untested=UNTESTED)
     if not isinstance(digest, str) or not re.fullmatch(f"{subject(history)}-[0-9a-f]{{16}}", digest):
         raise AcknowledgeError("acknowledge-other-homes")
-
-
-def check_owed(store: Store) -> None:
-    """Refuse to go on with a restored store that does not know who was erased, or has moved out, since."""
-    if store.owed():
-        raise OwedError("people-owed", owed=store.owed())
 
 
 def check_people(history: Panel, store: Store) -> None:
@@ -139,12 +122,15 @@ def check_overlap(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             raise OverlapError(
                 "overlap-exact-variations",
                 other_level=other.plan.level,
-                other=other.key[:12],
+                other=other.stream_id[:12],
                 level=record.plan.level,
             )
         if conflict == "periodic component":
             raise OverlapError(
-                "overlap-counting", other_level=other.plan.level, other=other.key[:12], level=record.plan.level
+                "overlap-counting",
+                other_level=other.plan.level,
+                other=other.stream_id[:12],
+                level=record.plan.level,
             )
 
 
@@ -168,7 +154,7 @@ def check_history(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
         strong = record.plan.protection.noisy_variations and other.plan.protection.noisy_variations
         learns = overlap(record.history(), other.reports()) or overlap(other.history(), record.reports())
         if strong and learns and record.members & other.members:
-            raise OverlapError("overlap-history", other=other.key[:12])
+            raise OverlapError("overlap-history", other=other.stream_id[:12])
 
 
 def check_differencing(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -205,7 +191,7 @@ def check_free(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             if each.plan.free is not None
         )
         if shown or overlap(record.history(), other.history()):
-            raise OverlapError("overlap-free-reference", other=other.key[:12])
+            raise OverlapError("overlap-free-reference", other=other.stream_id[:12])
 
 
 def check_apart(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -220,7 +206,7 @@ def check_apart(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
             continue
         exact = record.plan.protection.exact_variations and other.plan.protection.exact_variations
         if exact and record.members & other.members and overlap(record.speaks_about(), other.speaks_about()):
-            raise OverlapError("overlap-not-compared", other=other.key[:12])
+            raise OverlapError("overlap-not-compared", other=other.stream_id[:12])
 
 
 def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None:
@@ -238,7 +224,7 @@ def check_profiles(record: StreamRecord, others: Iterable[StreamRecord]) -> None
             at, there = [ours[name] for name in shared], [theirs[name] for name in shared]
             same = np.array_equal(record.profile[:, at], other.profile[:, there])
             if not (same and np.array_equal(record.known[:, at], other.known[:, there])):
-                raise OverlapError("overlap-other-profiles", other=other.key[:12])
+                raise OverlapError("overlap-other-profiles", other=other.stream_id[:12])
 
 
 def check_worth(record: StreamRecord, *, accept: bool) -> None:
@@ -289,7 +275,7 @@ def check_budget(record: StreamRecord, others: Sequence[StreamRecord], store: St
     """Refuse a plan that would take any of its households past a cap."""
     delta = _delta(store)
     for name, asked in record.plan.losses.items():
-        cap = Fraction(getattr(store.budget, name))
+        cap = store.budget.caps[name]
         if asked == NOTHING:
             continue
         if delta is None and any(each.plan.losses[name].zcdp for each in (*others, record)):
@@ -312,7 +298,7 @@ def costs(record: StreamRecord, others: Sequence[StreamRecord], store: Store) ->
     """What a plan costs, and what it leaves to the most charged of its households, in sentences."""
     said, delta = [], _delta(store)
     for name, asked in record.plan.losses.items():
-        cap = Fraction(getattr(store.budget, name))
+        cap = store.budget.caps[name]
         if asked == NOTHING:
             continue
         past = _most_charged(name, record, others, store)
@@ -354,117 +340,3 @@ def _past_losses(name: str, record: StreamRecord, others: Sequence[StreamRecord]
     losses = [other.plan.losses[name] for other in others]
     sets = {tuple(home in each for each in member) for home in ours}
     return [sum((cost for cost, inside in zip(losses, one, strict=True) if inside), NOTHING) for one in sets]
-
-
-def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
-    """Where a pattern plan may say its noisy profile only, a mark for each step of the panel (theory 4.6).
-
-    An earlier plan has published the step, and either the readings are not the ones it used (a correction
-    would come out as a difference of two reports), or the two plans together would give away the sum of too
-    few households.
-    """
-    spoken = panel.steps.start, panel.steps.stop
-    patterns = [
-        other
-        for other in store.records()
-        if other.plan.protection.exact_variations and other.key != record.key and overlap(other.reports(), spoken)
-    ]
-    others = _connected(record, patterns) if patterns else []
-    published = {other.key: store.published(other.number, panel.steps) for other in others}
-    silent = np.zeros(panel.n_steps, dtype=bool)
-    for step in sorted(set().union(*published.values())):
-        earlier = [other for other in others if step in published[other.key]]
-        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
-    return silent
-
-
-def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
-    """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
-
-    Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
-    variations count as zero.
-    """
-    sums, used = record.cohort.variation_sums(record, panel)
-    # Of its own history a plan says nothing but G, whatever readings are given for it now.
-    later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
-    enough = (used >= record.plan.minimum_group) & later[:, None]
-    return np.where(enough, sums, 0), np.where(enough, used, 0)
-
-
-def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
-    """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
-
-    Sums would not tell: readings that differ may have the same. Nor would a hash that adds up do: whoever has it
-    and its key has an equation about the readings, and solves it where few of them are unknown.
-    """
-    atoms, key = record.atoms, bytes.fromhex(store.fact("secret"))
-    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
-    n = len(record.households)
-    order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
-    marks = panel.present[:, order] & record.known[slots]
-    given = panel.readings[:, order]
-    # Whatever is in the domain fits: half of the bytes take half of the time, which counts with a million homes.
-    form = "<i4" if max(map(abs, record.plan.domain)) < 2**31 else "<i8"
-    values = (given if marks.all() else np.where(marks, given, 0)).astype(form)
-    found = []
-    for step, row, there in zip(panel.steps, values, np.packbits(marks, axis=1), strict=True):
-        digest = hmac.new(key, b"%d " % step, hashlib.sha256)
-        # A reading of nothing is another than none.
-        digest.update(there.tobytes())
-        digest.update(row.tobytes())
-        found.append(digest.hexdigest())
-    return found
-
-
-def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
-    """The plans that share a household with a plan, or with one that does, and so on.
-
-    Sums of two plans that have no household in common still tell more than each alone beside a third one.
-    """
-    reached = record.members
-    found: list[StreamRecord] = []
-    while more := [other for other in others if other not in found and other.members & reached]:
-        found += more
-        reached = reached.union(*(other.members for other in more))
-    return found
-
-
-def _compatible(record: StreamRecord, earlier: Sequence[StreamRecord], row: Panel, store: Store) -> bool:
-    """Whether a plan may say a step's variations beside all plans that have published the step."""
-    effective = [_effective(record, row, row.households)]
-    for other in earlier:
-        if not set(other.households) <= set(row.households):
-            return False
-        seen = _columns_of(row, other.households)
-        if used_digests(other, seen, store) != [store.used(other.number, row.first_step)]:
-            return False
-        effective.append(_effective(other, seen, row.households))
-    minimum = max(each.plan.minimum_group for each in (record, *earlier))
-    return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
-
-
-def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
-    places = {name: i for i, name in enumerate(row.households)}
-    columns = np.array([places[name] for name in households], dtype=np.int64)
-    return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
-
-
-def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
-    """The atom (from 1) of each household whose reading a plan uses at this step, 0 for the others."""
-    slot, order, atom = row.grid.slot(row.first_step), record.atoms.order, atom_numbers(record)
-    used = used_sums(record, row)[1][0]
-    active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
-    return spread(record, atom * active, everybody)
-
-
-def atom_numbers(record: StreamRecord) -> Integers:
-    """The atom (from 1) of each household, in the order of the atoms."""
-    return np.repeat(np.arange(1, len(record.atoms) + 1), record.atoms.sizes)
-
-
-def spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> Integers:
-    """Atoms in their order, put where each household stands among everybody."""
-    places = {name: i for i, name in enumerate(everybody)}
-    placed = np.zeros(len(everybody), dtype=np.int64)
-    placed[[places[record.households[i]] for i in record.atoms.order]] = atom
-    return placed

@@ -30,11 +30,11 @@ from typing import Any, Literal
 
 from diurnal.curator.closing import AHEAD
 from diurnal.curator.curator import Curator
-from diurnal.curator.open_state import OpenState
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.started_plan import StreamRecord
 from diurnal.curator.stream import Stream, set_aside
 from diurnal.curator.stream import takes as steps_taken
+from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, DiurnalError, ReadingsError, StoreError, StreamError, UnitError
 from diurnal.private import Private
 from diurnal.readings.importing import check_options, format_named, read
@@ -62,11 +62,7 @@ def known(curator: Curator, sent: Sent, *, stream: str | None = None) -> tuple[O
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        found, waits = taken_by(curator, sent, stream)
-        if found and not waits:
-            return tuple(_again(curator, record, sent) for record in found)
-        open_records(curator, stream)
-    return None
+        return _known(curator, sent, stream, lambda record: _again(curator, record, sent))
 
 
 def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = None) -> tuple[Outcome, ...]:
@@ -98,7 +94,7 @@ def take(curator: Curator, sent: Sent, panel: Panel, *, stream: str | None = Non
             name = _name(curator, sent.sender, sent.key)
             for record, outcome in zip(records, outcomes, strict=True):
                 if not outcome.again and _has_taken(curator, record, sent):
-                    Stream(curator._store, record.key).remember(name, sent.content, panel)
+                    Stream(curator._store, record.stream_id).remember(name, sent.content, panel)
         return tuple(outcomes)
 
 
@@ -121,12 +117,19 @@ def count_ahead(curator: Curator, rows: int, *, stream: str | None = None) -> No
             curator._store.count(record.number, {AHEAD: rows})
 
 
-def taken_by(curator: Curator, sent: Sent, stream: str | None) -> tuple[list[StreamRecord], bool]:
-    """The streams that have taken a batch before, and whether another has yet to."""
-    records = curator._store.records() if stream is None else [curator.stream(stream)._record()]
+def _known(
+    curator: Curator, sent: Sent, stream: str | None, answer: Callable[[StreamRecord], Outcome]
+) -> tuple[Outcome, ...] | None:
+    """What is answered for a batch that every stream has taken; None if some stream has yet to take it."""
+    records = _named(curator, stream)
     # A stream that has been stopped since has taken it all the same.
     found = [record for record in records if _has_taken(curator, record, sent)]
-    return found, any(_is_open(curator, record) for record in records if record not in found)
+    if not any(_is_open(curator, record) for record in records if record not in found):
+        if found:
+            return tuple(map(answer, found))
+        if stream is None:
+            raise StreamError("no-open-stream")
+    return None
 
 
 def concerned(curator: Curator, panel: Panel, stream: str | None) -> list[StreamRecord]:
@@ -144,12 +147,16 @@ def concerned(curator: Curator, panel: Panel, stream: str | None) -> list[Stream
 
 def open_records(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
     """The streams that still report something."""
-    if stream is not None:
-        return [curator.stream(stream)._record()]
-    found = [record for record in curator._store.records() if _is_open(curator, record)]
+    records = _named(curator, stream)
+    found = [record for record in records if stream is not None or _is_open(curator, record)]
     if not found:
         raise StreamError("no-open-stream")
     return found
+
+
+def _named(curator: Curator, stream: str | None) -> Sequence[StreamRecord]:
+    """Every stream, or the one whose name begins so."""
+    return curator._store.records() if stream is None else [curator.stream(stream)._record()]
 
 
 def _is_open(curator: Curator, record: StreamRecord) -> bool:
@@ -180,17 +187,17 @@ def _again(curator: Curator, record: StreamRecord, sent: Sent) -> Outcome:
     store.compare_content(
         record.number, _name(curator, sent.sender, sent.key), store.keyed("content", sent.content)
     )
-    return Outcome(stream=record.key, again=True)
+    return Outcome(stream=record.stream_id, again=True)
 
 
 def _taken(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
-    store, stream = curator._store, Stream(curator._store, record.key)
+    store, stream = curator._store, Stream(curator._store, record.stream_id)
     try:
         outcome = stream._receive(panel, sender=sent.sender)
     except ClockError as error:
         # Nothing was taken, so nothing is remembered under its key: it may be sent again when its time has come.
         store.count(record.number, {AHEAD: error.rows})
-        return Outcome(stream=record.key, set_aside={AHEAD: error.rows})
+        return Outcome(stream=record.stream_id, set_aside={AHEAD: error.rows})
     if sent.key is not None:
         store.take(record.number, _name(curator, sent.sender, sent.key))
     # Its sender is told of these rows apart from what became of readings.
@@ -210,11 +217,7 @@ def known_rehearsal(curator: Curator, sent: Sent, *, stream: str | None = None) 
         StreamError: No stream takes readings, or none is called so.
     """
     with curator._store.transaction():
-        found, waits = taken_by(curator, sent, stream)
-        if found and not waits:
-            return tuple(Outcome(stream=record.key, again=True) for record in found)
-        open_records(curator, stream)
-    return None
+        return _known(curator, sent, stream, lambda record: Outcome(stream=record.stream_id, again=True))
 
 
 def rehearse(
@@ -235,7 +238,7 @@ def rehearse(
     with curator._store.transaction():
         records = concerned(curator, panel, stream)
         outcomes = [
-            Outcome(stream=record.key, again=True)
+            Outcome(stream=record.stream_id, again=True)
             if _has_taken(curator, record, sent)
             else _would_be(curator, record, sent, panel)
             for record in records
@@ -253,16 +256,16 @@ def _refusal(curator: Curator, records: Sequence[StreamRecord], sent: Sent, pane
 
 
 def _would_be(curator: Curator, record: StreamRecord, sent: Sent, panel: Panel) -> Outcome:
-    store, stream = curator._store, Stream(curator._store, record.key)
+    store, stream = curator._store, Stream(curator._store, record.stream_id)
     state = OpenState(record, store, panel.on_grid(record.plan.grid).steps)
     taker = stream._taker(record, state)
     says, _ = store.units.would(record, panel, sender=sent.sender)
     try:
         came = taker.received(panel, close=False)
     except ClockError as error:
-        return Outcome(stream=record.key, set_aside={AHEAD: error.rows}, units=says)
+        return Outcome(stream=record.stream_id, set_aside={AHEAD: error.rows}, units=says)
     return Outcome(
-        stream=record.key,
+        stream=record.stream_id,
         taken=came.readings,
         waiting=came.waiting,
         set_aside={what: number for what, number in taker.counts.items() if number},

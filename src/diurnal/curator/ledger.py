@@ -257,7 +257,7 @@ def _is_head(value: Any) -> bool:
 def _is_budget(value: Any) -> bool:
     # From decimals as they were written: `Budget` would also take a number, which nobody has written here.
     names = {"pattern", "strong", "delta"}
-    return isinstance(value, dict) and value.keys() == names and Budget(**value).to_json() == value
+    return isinstance(value, dict) and value.keys() == names and Budget.from_json(value).to_json() == value
 
 
 def _is_population(value: Any) -> bool:

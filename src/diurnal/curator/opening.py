@@ -26,9 +26,10 @@ from diurnal.curator import database, ledger
 from diurnal.curator.closing import TOLERANCE
 from diurnal.curator.database import damage
 from diurnal.curator.ledger import Event, Head, loss_of, loss_text
-from diurnal.curator.release import forget_over, in_parts, is_over
+from diurnal.curator.release import in_parts
 from diurnal.curator.started_plan import UNREADABLE, FolderShelf, StreamRecord
-from diurnal.curator.store import Clock, Store, utc_now
+from diurnal.curator.store import Clock, Store, errors_translated, of_file, of_url, place_of, utc_now
+from diurnal.curator.taking import forget_over, is_over
 from diurnal.errors import NoStoreError, PopulationError, StoreError
 from diurnal.place import check_place
 from diurnal.promise.budget import Budget, Loss
@@ -75,7 +76,7 @@ def _at(where: str | Path, profiles: str | Path | None, *, create: bool, clock: 
     path = Path(where)
     if not is_address:
         _check_file(path, create=create)
-    engine = database.of_url(str(where)) if is_address else database.of_file(path)
+    engine = of_url(str(where)) if is_address else of_file(path)
     folder = Path(profiles) if profiles is not None else path.with_name(f"{path.name}-profiles")
     return Store(engine, FolderShelf(folder), clock or utc_now)
 
@@ -127,7 +128,7 @@ def _check_file(path: Path, *, create: bool) -> None:
 
 def _check_place(store: Store, fence: str | None) -> None:
     """Refuse a database that was restored from a dump, or copied, until it is fenced."""
-    here, known = database.place_of(store.connection), store.fact("place")
+    here, known = place_of(store.connection), store.fact("place")
     if here is None or here == known:
         return
     if known is not None and fence is None:
@@ -167,7 +168,7 @@ def back_up(store: Store, target: Path) -> Head:
             if not target.name or target.exists() or folder.exists():
                 raise StoreError("backup-exists", name=target.name)
             mine, head = True, store.head()
-            with database.errors_translated():
+            with errors_translated():
                 _copy(store, partial, str(store.own_head()))
             _copy_profiles(store, folder)
             partial.rename(target)
@@ -199,7 +200,7 @@ def _copy_profiles(store: Store, target: Path) -> None:
 
 
 def _copy(store: Store, path: Path, head: str) -> None:
-    engine = database.of_file(path)
+    engine = of_file(path)
     with engine.begin() as target:
         database.make_tables(target)
         for table in database.tables.sorted_tables:

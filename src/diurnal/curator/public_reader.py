@@ -1,4 +1,4 @@
-"""Reading: what is public of a store, read without keeping anybody waiting.
+"""Public reader: what is public of a store, read without keeping anybody waiting.
 
 A curator's transactions are alone. Whoever answers the public all day must not stand in their queue, nor have at
 hand what they need: a `Reader` reads only, in transactions of its own that wait for nobody, and never opens the
@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,9 @@ import sqlalchemy as sa
 from diurnal.curator import database, ledger
 from diurnal.curator.closing import TOLERANCE
 from diurnal.curator.ledger import Event, fact
-from diurnal.curator.release import written
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report, RowWriter
 from diurnal.curator.started_plan import Group, by_step, check_version, readable
-from diurnal.curator.store import Clock, utc_now
+from diurnal.curator.store import Clock, errors_translated, for_reading, utc_now
 from diurnal.planning.plan import Plan
 from diurnal.promise.guarantee import Guarantee
 
@@ -49,6 +49,11 @@ class Published:
     def key(self) -> str:
         """The plan's hash."""
         return self.plan.hash
+
+    @cached_property
+    def writer(self) -> RowWriter:
+        """What writes its rows."""
+        return RowWriter(self.plan, self.groups)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -82,7 +87,7 @@ class Reader:
     """Reads what is public of a store that is there. It may be used by several threads at once."""
 
     def __init__(self, engine: sa.Engine, clock: Clock = utc_now) -> None:
-        """Read through an engine that `database.for_reading` has made; `Reader.open` does both."""
+        """Read through an engine that `store.for_reading` has made; `Reader.open` does both."""
         self._engine, self._clock = engine, clock
         self._plans: dict[str, tuple[Plan, tuple[Group, ...]]] = {}
         self._closing = weakref.finalize(self, engine.dispose)
@@ -94,7 +99,7 @@ class Reader:
         Raises:
             StoreError: It is no address of a database, or its driver is missing.
         """
-        return cls(database.for_reading(where), clock)
+        return cls(for_reading(where), clock)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -102,7 +107,7 @@ class Reader:
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        with database.errors_translated(), self._engine.connect() as connection, connection.begin():
+        with errors_translated(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     def look(self, after: int = 0) -> Look:
@@ -142,7 +147,7 @@ class Reader:
         asked = {"plan": stream.number, "first": steps.start, "last": steps.stop - 1}
         with self._reading() as connection:
             found = by_step(connection.execute(database.ROWS, asked).all())
-        return [row for step, values in found.items() for row in written(stream, step, values)]
+        return stream.writer.rows(found)
 
     def settled(self, stream: Published, steps: range) -> bool:
         """Whether every one of some steps is reported, or never will be: what was read of them stays as it is."""

@@ -6,35 +6,208 @@ Slot by slot each step has its value when it closes. Other mechanisms make their
 whole cycle's: `Mechanism.ready` says how far into its cycle a step's value reaches, and it comes when all that may
 be reported up to there is closed.
 
-`Layers` are the mechanisms of a group. `Publisher` decides the values of steps and gives them to the store, inside
-the transaction of whoever asks; `written` makes rows of values, then and whenever they are asked for again.
+- `Report` is a released row, `Outcome` what became of readings that were given; `RowWriter` makes rows of values,
+  when they are released and whenever they are asked for again.
+- `Layers` are the mechanisms of a group.
+- `Publisher` decides the values of steps and gives them to the store, inside the transaction of whoever asks.
+- `silent_steps`, `used_sums` and `used_digests` say what a pattern plan may use of the readings beside the other
+  plans (theory 4.6).
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.curator import closing, guard
-from diurnal.curator.open_state import OpenState
-from diurnal.curator.report import Form, Report
-from diurnal.curator.started_plan import Group, HeldStep, Noise, StreamRecord, Values, runs
-from diurnal.errors import StoreError
-from diurnal.exact import over
-from diurnal.planning.plan import Plan
+from diurnal.curator import closing
+from diurnal.curator.closing import HeldStep, Noise, Values, overlap, runs
+from diurnal.errors import InputError, StoreError
+from diurnal.exact import decimal, over
+from diurnal.private import Private
 from diurnal.promise.mechanisms.base import Mechanism, SlotMechanism
 from diurnal.promise.query import CountingQuery
-from diurnal.readings.data import Integers
+from diurnal.readings.data import Integers, Marks
+from diurnal.readings.kernels import Atoms
 from diurnal.readings.panel import Panel
 
 if TYPE_CHECKING:
+    from diurnal.curator.started_plan import Group, StreamRecord
     from diurnal.curator.store import Store
+    from diurnal.curator.taking import OpenState
+    from diurnal.planning.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One released row. Public; everything computed from rows is post-processing and costs nothing."""
+
+    step: int
+    """The step."""
+    time: str
+    """When it begins, with its offset."""
+    group: str
+    """The group, `all` for the whole roster; a histogram's bin follows its group."""
+    series: str = ""
+    """The histogram's bin by itself."""
+    value: str
+    """The reported value as a decimal."""
+    unit: str
+    """What it counts."""
+    std: str
+    """The standard deviation of its noise, in the same unit. Bias from clipping or a basis is not in it."""
+    plan: str
+    """The hash of the plan it is released under."""
+    numerator: Fraction
+    """F, the value before it was divided; exact."""
+    denominator: int
+    """q, what it was divided by."""
+    deviation: float
+    """`std` as a number, of the numerator."""
+
+    @property
+    def exact(self) -> Fraction:
+        """The value, not rounded."""
+        return self.numerator / self.denominator
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys others may rely on."""
+        return {name: getattr(self, name) for name in ("step", "time", "group", "value", "unit", "std", "plan")}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How rows with the same noise are written: decimals as fine as a thousandth of it."""
+
+    deviation: float
+    denominator: int
+    places: int
+    std: str
+
+    @classmethod
+    def of(cls, deviation: float, denominator: int) -> Form:
+        """The form of rows whose sums have noise of a standard deviation, and are divided by a denominator."""
+        shown = deviation / denominator
+        places = max(0, 3 - math.floor(math.log10(shown))) if shown > 0 else 3
+        return cls(deviation, denominator, places, decimal(Fraction(shown), places))
+
+    def to_json(self) -> list[Any]:
+        """Plain data, the float to its last bit."""
+        return [self.deviation.hex(), self.denominator, self.places, self.std]
+
+    @classmethod
+    def from_json(cls, content: Sequence[Any]) -> Form:
+        """The form that `to_json` wrote."""
+        deviation, denominator, places, std = content
+        return cls(float.fromhex(deviation), denominator, places, std)
+
+    def write(self, numerator: Fraction, **names: Any) -> Report:
+        """A row."""
+        return Report(
+            numerator=numerator,
+            denominator=self.denominator,
+            deviation=self.deviation,
+            value=decimal(numerator, self.places, over=self.denominator),
+            std=self.std,
+            **names,
+        )
+
+
+class RowWriter:
+    """Writes a started plan's values as rows: series by series, group by group."""
+
+    def __init__(self, plan: Plan, groups: Sequence[Group]) -> None:
+        self._grid = plan.grid
+        unit = plan.query.unit(plan.grid.unit)
+        self._columns = [
+            (group.forms, {"group": group.row_name(series), "series": series, "unit": unit, "plan": plan.hash})
+            for series in plan.query.series
+            for group in groups
+        ]
+
+    def rows(self, values: Mapping[int, Values]) -> list[Report]:
+        """The rows of steps, in order, from their values."""
+        rows = []
+        for step in sorted(values):
+            slot, time = self._grid.slot(step), self._grid.time(step)
+            for value, (forms, names) in zip(values[step], self._columns, strict=True):
+                rows.append(forms[slot].write(value, step=step, time=time, **names))
+        return rows
+
+
+def total(reports: Iterable[Report], *, n_groups: int, denominator: int) -> list[Report]:
+    """The whole roster's rows, from the rows of its groups. Free: nothing is asked twice.
+
+    Groups have independent noise, so variances add up.
+
+    Args:
+        reports: Rows of one stream, every group of a step.
+        n_groups: How many groups there are.
+        denominator: What the whole roster's sum is divided by.
+    """
+    parts: dict[tuple[int, str], list[Report]] = defaultdict(list)
+    for row in reports:
+        parts[row.step, row.series].append(row)
+    for (step, _), rows in parts.items():
+        if len(rows) != n_groups or len({(row.plan, row.group) for row in rows}) != n_groups:
+            raise InputError("total-groups", groups=n_groups, step=step)
+    return [_total(parts[at], denominator) for at in sorted(parts)]
+
+
+def _total(rows: list[Report], denominator: int) -> Report:
+    first = rows[0]
+    form = Form.of(math.hypot(*(row.deviation for row in rows)), denominator)
+    return form.write(
+        sum((row.numerator for row in rows), Fraction(0)),
+        step=first.step,
+        time=first.time,
+        group=f"total {first.series}".strip(),
+        series=first.series,
+        unit=first.unit,
+        plan=first.plan,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outcome(Private):
+    """What became of readings in one stream. For who gave them, and the custodian."""
+
+    stream: str
+    """The stream's name."""
+    again: bool = False
+    """Whether they had been taken before, by their name: then nothing has happened."""
+    new: tuple[Report, ...] = ()
+    """The rows that were released with them, in order."""
+    old: tuple[Report, ...] = ()
+    """The rows of their steps that had been released before: other readings for these are not taken."""
+    taken: int = 0
+    """How many readings were taken."""
+    waiting: int = 0
+    """How many of these are ahead of what the other homes have sent: they wait for them, and close nothing."""
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+    """What was not taken, by reason."""
+    open: int = 0
+    """How many of their steps are still open."""
+    units: str = "not known"
+    """Whether the readings, held against what is public, are plausible, too small or too large."""
+
+    @property
+    def rows(self) -> list[Report]:
+        """All rows of their steps, and of earlier steps that closed with them, in order."""
+        return sorted([*self.old, *self.new], key=lambda row: row.step)
+
+    @property
+    def reports(self) -> int:
+        """How many rows were released with them."""
+        return len(self.new)
 
 
 class Layers:
@@ -97,9 +270,9 @@ def noised(
 class Publisher:
     """Publishes steps of a started plan that are closed, and that were not published before."""
 
-    def __init__(self, record: StreamRecord, layers: Sequence[Layers], store: Store, state: OpenState) -> None:
+    def __init__(self, record: StreamRecord, store: Store, state: OpenState) -> None:
         self._record = record
-        self._layers = layers
+        self._layers = record.layers
         self._store = store
         self._state, self._known = state, state.known
         self._by_slot: dict[int, list[tuple[int, int, int]]] = {}
@@ -182,12 +355,12 @@ class Publisher:
         noise = cache(self._noise)
         for part in parts:
             if record.plan.protection.exact_variations:
-                sums = guard.used_sums(record, part)[0]
-                sums[guard.silent_steps(record, part, self._store)] = 0
+                sums = used_sums(record, part)[0]
+                sums[silent_steps(record, part, self._store)] = 0
                 totals = record.atoms.by_group(sums)
                 if record.cohort.compares:
                     # Else no other plan speaks beside it: nobody will ask which readings these were.
-                    used |= zip(part.steps, guard.used_digests(record, part, self._store), strict=True)
+                    used |= zip(part.steps, used_digests(record, part, self._store), strict=True)
             elif record.plan.query.counting:
                 totals = _cell_counts(record, part)
             else:
@@ -279,48 +452,10 @@ class Publisher:
         return kept is None
 
 
-def is_over(record: StreamRecord, cycle: int, store: Store) -> bool:
-    """Whether every step of a cycle is published or never will be: nothing but rows may be left of it then."""
-    slots = record.plan.grid.slots
-    return OpenState(record, store, range(cycle * slots, (cycle + 1) * slots)).known.is_over(cycle)
-
-
-def forget_over(store: Store, records: Iterable[StreamRecord]) -> None:
-    """Erase noise, readings and what was in batches of plans' cycles that are over, however they came to be so.
-
-    A cycle may be over without a report of its own: its last steps go onto the calendar with another stream's
-    readings, behind a fence, or beyond the end of a stream that is stopped.
-    """
-    for record in records:
-        OpenState(record, store).write()
-
-
 def _sum(one: Fraction, two: Fraction) -> Fraction:
     """The sum of two fractions, which are whole as a rule: their own takes four times as long."""
     below = one.denominator * two.denominator
     return over(one.numerator * two.denominator + two.numerator * one.denominator, below)
-
-
-class Told(Protocol):
-    """Whatever rows are written by: a plan and its groups."""
-
-    @property
-    def plan(self) -> Plan: ...
-    @property
-    def groups(self) -> tuple[Group, ...]: ...
-    @property
-    def key(self) -> str: ...
-
-
-def written(record: Told, step: int, values: Values) -> Iterator[Report]:
-    """The rows of a step from its values: series by series, group by group."""
-    plan = record.plan
-    slot, time, unit = plan.grid.slot(step), plan.grid.time(step), plan.query.unit(plan.grid.unit)
-    names = ((series, group) for series in plan.query.series for group in record.groups)
-    for value, (series, group) in zip(values, names, strict=True):
-        yield group.forms[slot].write(
-            value, step=step, time=time, group=group.row_name(series), series=series, unit=unit, plan=record.key
-        )
 
 
 def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
@@ -328,3 +463,119 @@ def _cell_counts(record: StreamRecord, panel: Panel) -> Integers:
     assert isinstance(query, CountingQuery)
     counts = record.cohort.cell_sums(record, panel, query.cells, len(query.series))
     return record.atoms.by_group(counts).reshape(panel.n_steps, -1)
+
+
+def silent_steps(record: StreamRecord, panel: Panel, store: Store) -> Marks:
+    """Where a pattern plan may say its noisy profile only, a mark for each step of the panel (theory 4.6).
+
+    An earlier plan has published the step, and either the readings are not the ones it used (a correction
+    would come out as a difference of two reports), or the two plans together would give away the sum of too
+    few households.
+    """
+    spoken = panel.steps.start, panel.steps.stop
+    patterns = [
+        other
+        for other in store.records()
+        if other.plan.protection.exact_variations
+        and other.stream_id != record.stream_id
+        and overlap(other.reports(), spoken)
+    ]
+    others = _connected(record, patterns) if patterns else []
+    published = {other.stream_id: store.published(other.number, panel.steps) for other in others}
+    silent = np.zeros(panel.n_steps, dtype=bool)
+    for step in sorted(set().union(*published.values())):
+        earlier = [other for other in others if step in published[other.stream_id]]
+        silent[step - panel.first_step] = not _compatible(record, earlier, panel.between(step, step + 1), store)
+    return silent
+
+
+def used_sums(record: StreamRecord, panel: Panel) -> tuple[Integers, Integers]:
+    """Sums of variations of each atom at each step as a pattern plan may use them, and how many are in them.
+
+    Where fewer than the minimum of an atom's readings are used, and at steps of the plan's own history, all its
+    variations count as zero.
+    """
+    sums, used = record.cohort.variation_sums(record, panel)
+    # Of its own history a plan says nothing but G, whatever readings are given for it now.
+    later = np.array([step >= record.history()[1] for step in panel.steps], dtype=bool)
+    enough = (used >= record.plan.minimum_group) & later[:, None]
+    return np.where(enough, sums, 0), np.where(enough, used, 0)
+
+
+def used_digests(record: StreamRecord, panel: Panel, store: Store) -> list[str]:
+    """For each step, a digest of the readings that a pattern plan uses there: private, and keyed by the store.
+
+    Sums would not tell: readings that differ may have the same. Nor would a hash that adds up do: whoever has it
+    and its key has an equation about the readings, and solves it where few of them are unknown.
+    """
+    atoms, key = record.atoms, bytes.fromhex(store.fact("secret"))
+    slots = np.array([panel.grid.slot(step) for step in panel.steps], dtype=np.int64)
+    n = len(record.households)
+    order: slice | Integers = slice(None) if atoms.in_order and len(atoms.order) == n else atoms.order
+    marks = panel.present[:, order] & record.known[slots]
+    given = panel.readings[:, order]
+    # Whatever is in the domain fits: half of the bytes take half of the time, which counts with a million homes.
+    form = "<i4" if max(map(abs, record.plan.domain)) < 2**31 else "<i8"
+    values = (given if marks.all() else np.where(marks, given, 0)).astype(form)
+    found = []
+    for step, row, there in zip(panel.steps, values, np.packbits(marks, axis=1), strict=True):
+        digest = hmac.new(key, b"%d " % step, hashlib.sha256)
+        # A reading of nothing is another than none.
+        digest.update(there.tobytes())
+        digest.update(row.tobytes())
+        found.append(digest.hexdigest())
+    return found
+
+
+def _connected(record: StreamRecord, others: Sequence[StreamRecord]) -> list[StreamRecord]:
+    """The plans that share a household with a plan, or with one that does, and so on.
+
+    Sums of two plans that have no household in common still tell more than each alone beside a third one.
+    """
+    reached = record.members
+    found: list[StreamRecord] = []
+    while more := [other for other in others if other not in found and other.members & reached]:
+        found += more
+        reached = reached.union(*(other.members for other in more))
+    return found
+
+
+def _compatible(record: StreamRecord, earlier: Sequence[StreamRecord], row: Panel, store: Store) -> bool:
+    """Whether a plan may say a step's variations beside all plans that have published the step."""
+    effective = [_effective(record, row, row.households)]
+    for other in earlier:
+        if not set(other.households) <= set(row.households):
+            return False
+        seen = _columns_of(row, other.households)
+        if used_digests(other, seen, store) != [store.used(other.number, row.first_step)]:
+            return False
+        effective.append(_effective(other, seen, row.households))
+    minimum = max(each.plan.minimum_group for each in (record, *earlier))
+    return bool((Atoms.of(np.stack(effective)).sizes >= minimum).all())
+
+
+def _columns_of(row: Panel, households: Sequence[str]) -> Panel:
+    places = {name: i for i, name in enumerate(row.households)}
+    columns = np.array([places[name] for name in households], dtype=np.int64)
+    return replace(row, data=row.data.columns(columns), households=tuple(households), groups={})
+
+
+def _effective(record: StreamRecord, row: Panel, everybody: Sequence[str]) -> Integers:
+    """The atom (from 1) of each household whose reading a plan uses at this step, 0 for the others."""
+    slot, order, atom = row.grid.slot(row.first_step), record.atoms.order, atom_numbers(record)
+    used = used_sums(record, row)[1][0]
+    active = row.present[0, order] & record.known[slot] & (used[atom - 1] > 0)
+    return spread(record, atom * active, everybody)
+
+
+def atom_numbers(record: StreamRecord) -> Integers:
+    """The atom (from 1) of each household, in the order of the atoms."""
+    return np.repeat(np.arange(1, len(record.atoms) + 1), record.atoms.sizes)
+
+
+def spread(record: StreamRecord, atom: Integers, everybody: Sequence[str]) -> Integers:
+    """Atoms in their order, put where each household stands among everybody."""
+    places = {name: i for i, name in enumerate(everybody)}
+    placed = np.zeros(len(everybody), dtype=np.int64)
+    placed[[places[record.households[i]] for i in record.atoms.order]] = atom
+    return placed

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.curator.cohort import cohort_of
-from diurnal.curator.release import layers_of, noised
-from diurnal.curator.started_plan import Group, StreamRecord
+from diurnal.curator.release import noised
+from diurnal.curator.started_plan import Group, StreamRecord, cohort_of
 from diurnal.errors import PlanError, QueryError, ReadingsError
 from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
@@ -154,7 +153,7 @@ def _known(record: StreamRecord, history: Panel) -> Known | None:
 
 def with_forms(record: StreamRecord) -> StreamRecord:
     """Fix how rows are written, for ever: a row asked for in ten years has the same decimals."""
-    layers = layers_of(record)
+    layers = record.layers
     groups = [replace(group, forms=each.forms) for group, each in zip(record.groups, layers, strict=True)]
     return replace(record, groups=tuple(groups))
 
@@ -174,6 +173,7 @@ def differences(record: StreamRecord, others: Sequence[StreamRecord]) -> list[st
     state = "running" if nearest.end is None else f"stopped at step {nearest.end}"
     what = ", ".join(changed(nearest)) or "nothing but its households"
     return [
-        f"Of the plans over these households it is most like {nearest.key[:12]} ({state}); it differs in {what}.",
+        f"Of the plans over these households it is most like {nearest.stream_id[:12]} ({state}); "
+        f"it differs in {what}.",
         f"{gone} household(s) of that one are not in it, {new} are new.",
     ]

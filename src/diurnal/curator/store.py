@@ -7,14 +7,19 @@ have no repr.
 Some of it is kept for a while only: noise of open cycles, readings of open steps, and digests of what was in a
 batch or a file are erased when their cycle closes. What else stays depends on no reading: facts, that a cycle's
 noise was drawn, the names of what was taken (keyed), counters.
+
+It lies in SQLite or PostgreSQL: the engines below `Store` see to it that a transaction is alone and that a commit
+waits for the disk, and say in a sentence what a driver finds wrong.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import uuid
 import weakref
@@ -23,6 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -30,25 +36,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from diurnal.curator import database, ledger
-from diurnal.curator.database import PATIENCE, errors_translated, in_memory
+from diurnal.curator.closing import Arrival, Changes, HeldStep, Mark, Opened, Values, runs
 from diurnal.curator.ledger import Event, Head
-from diurnal.curator.started_plan import (
-    UNREADABLE,
-    Arrival,
-    Changes,
-    HeldStep,
-    Mark,
-    MemoryShelf,
-    Opened,
-    Shelf,
-    StreamRecord,
-    Values,
-    by_step,
-    readable,
-    runs,
-)
-from diurnal.curator.units import Scores
-from diurnal.errors import DiurnalError, StoreError, StreamError
+from diurnal.curator.started_plan import UNREADABLE, MemoryShelf, Shelf, StreamRecord, by_step, readable
+from diurnal.curator.taking import Scores
+from diurnal.errors import DiurnalError, OwedError, StoreError, StreamError
 from diurnal.exact import text
 from diurnal.planning.plan import Plan
 from diurnal.promise.budget import NOTHING, Budget, Loss
@@ -57,6 +49,9 @@ from diurnal.readings.quality import Counts, counted
 OTHERS = "batches_other_content"
 """How often other readings came under the key of a batch, which changed nothing: not kept beyond the cycle."""
 
+
+CURRENT = str(database.VERSION)
+"""The version of stores that this code writes, as the database has it."""
 
 STREAMED = {"yield_per": 100}
 """Rows come some at a time: those of a million homes are large."""
@@ -302,11 +297,16 @@ class Store:
     @property
     def budget(self) -> Budget:
         """The caps."""
-        return Budget(**self.fact("budget"))
+        return Budget.from_json(self.fact("budget"))
 
     def owed(self) -> int:
         """How many erasures and changes of tenancy a restored backup does not know, and that must be said again."""
         return int(self.fact("owed") or 0)
+
+    def check_owed(self) -> None:
+        """Refuse to go on with a restored store that does not know who was erased, or has moved out, since."""
+        if owed := self.owed():
+            raise OwedError("people-owed", owed=owed)
 
     def fenced(self, name: str) -> Loss:
         """What counts as spent of a budget by plans that a restored backup does not know."""
@@ -331,8 +331,9 @@ class Store:
         if self._facts is None:
             # They are few, and nobody else writes while a transaction goes on: read once.
             found = dict(self._connection.execute(database.FACTS).all())
-            # A newer diurnal may have brought the store up to date since it was opened here.
-            database.known(found.get("version", str(database.VERSION)))
+            if found.get("version", CURRENT) != CURRENT:
+                # A newer diurnal may have brought the store up to date since it was opened here.
+                database.known(found["version"])
             self._facts = found
         return ledger.fact(name, self._facts.get(name))
 
@@ -365,11 +366,11 @@ class Store:
             self._records.clear()
         return tuple(self._record(token) for (token,) in self._connection.execute(database.TOKENS).all())
 
-    def record(self, key: str) -> StreamRecord:
-        """A started plan by its hash."""
-        token = self._connection.scalar(database.TOKEN, {"key": key})
+    def record(self, stream_id: str) -> StreamRecord:
+        """A started plan by what its stream goes by."""
+        token = self._connection.scalar(database.TOKEN, {"key": stream_id})
         if token is None:
-            raise StreamError("stream-unknown", stream=key[:12])
+            raise StreamError("stream-unknown", stream=stream_id[:12])
         return self._record(token)
 
     def _record(self, token: str) -> StreamRecord:
@@ -392,7 +393,7 @@ class Store:
             "started",
             {
                 "plan": record.number,
-                "key": record.key,
+                "key": record.stream_id,
                 "level": record.plan.level,
                 "households": len(record.members),
                 "first_step": record.first_step,
@@ -427,22 +428,19 @@ class Store:
         kept, digest = self._kept(number) if not new else ("", "")
         if roster:
             if kept:
-                self.discard(kept, self._drop_roster)
+                self.discard(kept, self._shelf.drop)
             # All of the token: events keep digests of what a plan was, and who is erased was in it. Without a name
             # that nobody can guess, their profile could be.
-            kept = f"{self.lineage}-{record.key[:16]}-{token}"
+            kept = f"{self.lineage}-{record.stream_id[:16]}-{token}"
             digest = self._shelf.put(kept, record.profiles())
         content = record.to_text(kept, digest)
         if new:
-            values = {"number": number, "key": record.key, "token": token, "content": content}
+            values = {"number": number, "key": record.stream_id, "token": token, "content": content}
             self._connection.execute(database.plans.insert(), values)
         else:
             changed = {"at": number, "token": token, "content": content}
             self._connection.execute(database.CHANGE_PLAN, changed)
         return ledger.digest_of([(number, 0, content)])
-
-    def _drop_roster(self, name: str) -> None:
-        self._shelf.drop(name)
 
     def _kept(self, number: int) -> tuple[str, str]:
         """The name and the digest of a plan's roster."""
@@ -639,7 +637,8 @@ class Store:
 
     def _head(self, event: Event, *, number: int, people: int | None) -> Head:
         steps, pattern, strong = [-1], self.fenced("pattern"), self.fenced("strong")
-        for record in self.records():
+        records = self.records()
+        for record in records:
             last = self.last_step(record.number)
             if record.plan.free is not None:
                 # It has shown something of its history when it started.
@@ -648,7 +647,7 @@ class Store:
             losses = record.plan.losses
             pattern, strong = pattern + losses["pattern"], strong + losses["strong"]
         fence = self.fact("fence")
-        letters = {each.plan.protection.letter for each in self.records()}.union((fence or {}).get("levels", ""))
+        letters = {each.plan.protection.letter for each in records}.union((fence or {}).get("levels", ""))
         return Head(
             store=self.fact("id"),
             number=number,
@@ -956,3 +955,175 @@ class Store:
 
 def _plain_loss(loss: Loss) -> dict[str, str]:
     return {name: text(getattr(loss, name)) for name in ("epsilon", "zcdp")}
+
+
+PATIENCE = 60
+"""How many seconds a transaction waits for its turn."""
+
+LOCK = 0x6469_7572_6E61_6C
+"""The number of the lock that PostgreSQL's transactions take: one store to a database or schema."""
+
+DURABLE = (
+    "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)"
+)
+"""A row that was shown and lost with a crash would be drawn again: a commit waits for the disk."""
+
+PLACE = """
+    SELECT d.oid || ' ' || CASE WHEN has_function_privilege('pg_control_system()', 'execute')
+        THEN (SELECT system_identifier FROM pg_control_system())::text ELSE '' END
+    FROM pg_database d WHERE d.datname = current_database()
+"""
+"""Which database of which PostgreSQL this is: another one, if it was restored from a dump or copied."""
+
+
+def place_of(connection: Any) -> str | None:
+    """What tells a PostgreSQL database from a copy of it; None of a SQLite file, which may be moved about."""
+    found = connection.exec_driver_sql(PLACE).scalar() if connection.dialect.name == "postgresql" else None
+    return None if found is None else str(found)
+
+
+def in_memory() -> sa.Engine:
+    """A database that ends with the process.
+
+    An audit makes hundreds of them: all have one dialect, so that a statement is compiled once for all.
+    """
+    first, compiled = _in_memory()
+    options = {"compiled_cache": compiled}
+    engine = sa.Engine(
+        first.pool.recreate(), first.dialect, first.url, hide_parameters=True, execution_options=options
+    )
+    _alone(engine)
+    return engine
+
+
+@functools.cache
+def _in_memory() -> tuple[sa.Engine, dict[Any, Any]]:
+    """What databases in memory are made after, and their compiled statements."""
+    return sa.create_engine(
+        "sqlite://", poolclass=sa.pool.StaticPool, connect_args={"check_same_thread": False}
+    ), {}
+
+
+def of_file(path: Path) -> sa.Engine:
+    """A SQLite file, readable by its owner alone.
+
+    Raises:
+        StoreError: It cannot be made.
+    """
+    try:
+        # Made before SQLite makes it, so that nobody else can read it at any moment; its log gets the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.chmod(path, 0o600)
+    except OSError as cause:
+        raise StoreError("store-not-opened", name=path.name, reason=cause.strerror) from None
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)),
+        hide_parameters=True,
+        connect_args={"check_same_thread": False, "timeout": PATIENCE},
+    )
+
+    def durable(connection: sqlite3.Connection, _: Any) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    sa.event.listen(engine, "connect", durable)
+    _alone(engine)
+    return engine
+
+
+def of_url(url: str) -> sa.Engine:
+    """A PostgreSQL database.
+
+    Raises:
+        StoreError: It is no address of one, or its driver is missing.
+    """
+    engine = _postgres(url, isolation_level="READ COMMITTED")
+
+    def lock(connection: Any) -> None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+        connection.exec_driver_sql(f"SELECT {DURABLE}, pg_advisory_xact_lock({LOCK})")
+
+    sa.event.listen(engine, "begin", lock)
+    return engine
+
+
+def _postgres(url: str, **options: Any) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() != "postgresql":
+            raise StoreError("database-not-postgresql")
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        return sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True, **options)
+    except sa.exc.ArgumentError:
+        raise StoreError("database-address") from None
+    except ModuleNotFoundError:
+        raise StoreError("extra-missing", what="PostgreSQL", module="psycopg", extra="postgres") from None
+
+
+def for_reading(where: str | Path) -> sa.Engine:
+    """A database that is there, for who only reads: it waits for no writer, and keeps none waiting.
+
+    A transaction sees one moment of the store. What would write is refused by the database.
+
+    Raises:
+        StoreError: It is no address of a database, or its driver is missing.
+    """
+    if "://" in str(where):
+        return _postgres(
+            str(where), isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
+        )
+    # Not made where it is not there: whoever reads leaves nothing behind.
+    address = f"{Path(where).absolute().as_uri()}?mode=rw"
+
+    def connected() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=PATIENCE)
+
+    engine = sa.create_engine("sqlite://", hide_parameters=True, creator=connected, poolclass=sa.pool.QueuePool)
+
+    def reads(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA query_only=ON")
+
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    sa.event.listen(engine, "connect", reads)
+    sa.event.listen(engine, "begin", begin)
+    return engine
+
+
+def _alone(engine: sa.Engine) -> None:
+    """Let SQLite's transactions begin as writers, one at a time; its driver would begin them late."""
+
+    def quiet(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None
+
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    sa.event.listen(engine, "connect", quiet)
+    sa.event.listen(engine, "begin", begin)
+
+
+REASONS = (
+    (r"disk is full|No space left", "store-disk-full"),
+    (r"readonly|read-only|unable to open", "store-not-writable"),
+    (r"locked|lock timeout|LockNotAvailable", "store-locked"),
+    (r"already exists", "store-foreign-tables"),
+    (r"malformed|not a database|decode|bytes-like", "store-damaged"),
+    (r"connect|terminat|closed|shutting down", "store-unreachable"),
+)
+"""What words of a driver mean, as the code of an error."""
+
+
+@contextmanager
+def errors_translated() -> Iterator[None]:
+    """Say what is wrong with a database in a sentence, without its statements or values."""
+    try:
+        yield
+    except (sa.exc.StatementError, sqlite3.Error) as cause:
+        # The driver's own words: the statement is not to be searched for them.
+        said = str(getattr(cause, "orig", cause))
+        found = (code for words, code in REASONS if re.search(words, said, re.IGNORECASE))
+        raise StoreError(next(found, "store-failed"), reason=type(cause).__name__) from None

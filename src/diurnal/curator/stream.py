@@ -3,7 +3,7 @@
 Rows are decided inside one transaction of the store, and a step that has rows is never decided again: asked
 again, it is the same row; late or corrected readings change nothing and are counted.
 
-When a step closes is in `taking`, what a closed step says in `publishing`.
+When a step closes is in `closing`, which readings are taken in `taking`, what a closed step says in `release`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from diurnal.curator import guard
-from diurnal.curator.closing import AHEAD, ahead_from
-from diurnal.curator.open_state import OpenState
-from diurnal.curator.release import Layers, Publisher, forget_over, is_over, layers_of, written
-from diurnal.curator.report import Outcome, Report, total
-from diurnal.curator.started_plan import StreamRecord, Values, runs
-from diurnal.curator.taking import Taker
-from diurnal.curator.units import LOCAL
+from diurnal.curator.closing import AHEAD, ahead_from, runs
+from diurnal.curator.release import Outcome, Publisher, Report, total
+from diurnal.curator.started_plan import StreamRecord
+from diurnal.curator.taking import LOCAL, OpenState, Taker, forget_over, is_over
 from diurnal.errors import DifferencingError, InputError, OverlapError, ReadingsError, StreamError
 from diurnal.exact import instance, whole
 from diurnal.periodicity.drift import Drift, drift
@@ -49,9 +45,9 @@ MOST_CYCLES = 8
 class Stream:
     """The reports of one started plan."""
 
-    def __init__(self, store: Store, key: str) -> None:
+    def __init__(self, store: Store, stream_id: str) -> None:
         self._store = store
-        self._key = key
+        self._stream_id = stream_id
 
     @property
     def plan(self) -> Plan:
@@ -172,8 +168,8 @@ class Stream:
         """
         store = self._store
         with store.transaction():
-            record = store.record(self._key)
-            guard.check_owed(store)
+            record = store.record(self._stream_id)
+            store.check_owed()
             store.units.judge(record, panel, sender=sender)
             sent = panel.on_grid(record.plan.grid).steps
             state = OpenState(record, store, sent)
@@ -188,8 +184,8 @@ class Stream:
             store.count(record.number, taker.counts)
             self._forget_others(record, changed=state.known.calendar != calendar)
             return Outcome(
-                stream=record.key,
-                new=tuple(_written(record, state.new)),
+                stream=record.stream_id,
+                new=tuple(record.writer.rows(state.new)),
                 old=tuple(self._old_rows(record, steps, state)),
                 taken=taker.taken,
                 waiting=taker.waiting,
@@ -215,15 +211,15 @@ class Stream:
         """
         store = self._store
         with store.transaction():
-            record = store.record(self._key)
-            guard.check_owed(store)
+            record = store.record(self._stream_id)
+            store.check_owed()
             state = OpenState(record, store)
             taker, calendar = self._taker(record, state), state.known.calendar
             taker.close_overdue()
             state.write()
             store.count(record.number, taker.counts)
             self._forget_others(record, changed=state.known.calendar != calendar)
-            return _written(record, state.new)
+            return record.writer.rows(state.new)
 
     def _forget_others(self, record: StreamRecord, *, changed: bool) -> None:
         """See to other plans' cycles, of which steps that go onto the calendar may be the last ones."""
@@ -287,20 +283,20 @@ class Stream:
         store = self._store
         with store.transaction():
             if self._has_taken(name):
-                return Outcome(stream=self._key, again=True)
+                return Outcome(stream=self._stream_id, again=True)
         panel = make()
         with store.transaction():
             if self._has_taken(name):
-                return Outcome(stream=self._key, again=True)
-            number = store.record(self._key).number
+                return Outcome(stream=self._stream_id, again=True)
+            number = store.record(self._stream_id).number
             store.take(number, store.keyed("named", name))
             # What an import set aside would be asked for in vain, were it not counted: nobody sees its account.
             account = None if panel is None or again else panel.quality
             store.count(number, Counter(counts) + Counter(set_aside(account, "file")))
-            return Outcome(stream=self._key) if panel is None else self._receive(panel, again=again)
+            return Outcome(stream=self._stream_id) if panel is None else self._receive(panel, again=again)
 
     def _has_taken(self, name: str) -> bool:
-        number = self._store.record(self._key).number
+        number = self._store.record(self._stream_id).number
         return self._store.has_taken(number, self._store.keyed("named", name))
 
     def remember(self, name: str, content: str, panel: Panel) -> None:
@@ -359,9 +355,9 @@ class Stream:
         with self._store.transaction():
             record, slots = self._record(), self.plan.grid.slots
             ended = self._ended(record, before)
-            guard.check_owed(self._store)
+            self._store.check_owed()
             state = OpenState(record, self._store)
-            publisher = Publisher(record, self._layers, self._store, state)
+            publisher = Publisher(record, self._store, state)
             for cycle in ended:
                 publisher.publish_held(state.known.open(state.known.cycle(cycle)))
             state.write()
@@ -394,7 +390,7 @@ class Stream:
         if plan.query.counting:
             noise = {row.group: row.deviation / row.denominator for row in rows}
         else:
-            layers = zip(sizes, self._layers, strict=True)
+            layers = zip(sizes, record.layers, strict=True)
             noise = {name: each.mean_deviation(window) / sizes[name] for name, each in layers}
         found = drift(
             rows,
@@ -485,22 +481,18 @@ class Stream:
 
     def __repr__(self) -> str:
         plan = self.plan
-        return f"Stream({plan.query.kind}, level={plan.level!r}, plan={self._key[:12]!r})"
+        return f"Stream({plan.query.kind}, level={plan.level!r}, plan={self._stream_id[:12]!r})"
 
     def _record(self) -> StreamRecord:
         with self._store.transaction():
-            return self._store.record(self._key)
-
-    @cached_property
-    def _layers(self) -> tuple[Layers, ...]:
-        return layers_of(self._record())
+            return self._store.record(self._stream_id)
 
     def _taker(self, record: StreamRecord, state: OpenState) -> Taker:
-        return Taker(record, Publisher(record, self._layers, self._store, state), self._store, state)
+        return Taker(record, Publisher(record, self._store, state), self._store, state)
 
     def _rows(self, record: StreamRecord, steps: range) -> list[Report]:
         """The published rows of steps."""
-        return _written(record, self._store.rows(record.number, steps))
+        return record.writer.rows(self._store.rows(record.number, steps))
 
     def _open_cycles(self, record: StreamRecord) -> set[int]:
         """Cycles of which noise or readings are kept, or of which some have come."""
@@ -513,11 +505,6 @@ def takes(record: StreamRecord, now: datetime) -> range:
     """The steps that readings of a started plan may be of."""
     stop = min(ahead_from(record, now), record.last)
     return range(record.first_step, max(record.first_step + 1, int(stop)))
-
-
-def _written(record: StreamRecord, values: Mapping[int, Values]) -> list[Report]:
-    """The rows of steps, in order, from their values."""
-    return [row for step in sorted(values) for row in written(record, step, values[step])]
 
 
 def _earliest(record: StreamRecord, others: Sequence[StreamRecord], before: int) -> int:

@@ -19,7 +19,7 @@ from diurnal.exact import instance, text
 from diurnal.planning.constants import BASE_LOAD
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import SPANS, Clipping, Errors, Row
-from diurnal.planning.tabled import cycle_bias, free_share, pattern_bias
+from diurnal.planning.public_tables import cycle_bias, free_share, pattern_bias
 from diurnal.promise.budget import zcdp_for
 from diurnal.promise.mechanisms import Mechanism, SlotMechanism
 from diurnal.promise.query import Sum, Weighted

@@ -14,9 +14,8 @@ from diurnal.errors import PlanError
 from diurnal.exact import Number, instance
 from diurnal.planning.accuracy import mechanism_row
 from diurnal.planning.plan import Plan
-from diurnal.planning.public import typical
+from diurnal.planning.public_tables import cycle_fields, is_tabled, pattern_fields, typical
 from diurnal.planning.reference import Reference, check_open, public_reference
-from diurnal.planning.tabled import cycle_fields, is_tabled, pattern_fields
 from diurnal.promise.body import Ellipsoid
 from diurnal.readings.panel import Panel, Shape
 from diurnal.renamed import renamed

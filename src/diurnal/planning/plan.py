@@ -151,7 +151,7 @@ class Plan:
         """
         return self.with_(roster=None, calendar=None, first_cycle=None).hash
 
-    @property
+    @cached_property
     def protection(self) -> Level:
         """Its level, as an object that says what it hides and makes its layers."""
         return LEVELS[self.level]

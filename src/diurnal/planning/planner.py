@@ -27,8 +27,8 @@ from diurnal.planning.accuracy import (
 from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.plan import Plan
 from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.planning.public_tables import cycle_bias
 from diurnal.planning.reference import check_open
-from diurnal.planning.tabled import cycle_bias
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS
 from diurnal.readings.panel import Panel, Shape

@@ -29,7 +29,7 @@ from diurnal.errors import InputError, PlanError
 from diurnal.exact import instance, whole
 from diurnal.planning.plan import Plan
 from diurnal.planning.reference import Reference
-from diurnal.planning.weather import Day, Model, Noise, backwards, forwards
+from diurnal.planning.smoothing_model import Day, Model, Noise, backwards, forwards
 from diurnal.promise.mechanisms.base import Mechanism, SlotMechanism
 from diurnal.promise.query import Sum, Weighted
 from diurnal.readings.data import Floats

@@ -9,6 +9,8 @@ budget of 0.9 must leave nothing, so sums are made here; a test holds them again
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +18,7 @@ from typing import Any
 
 from diurnal.errors import PlanError
 from diurnal.exact import Number, float_up, positive, text
+from diurnal.renamed import renamed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,29 +83,46 @@ class Budget:
     can raise it, and the ledger tells.
 
     Examples:
-        >>> Budget(pattern="2", strong="2").pattern
+        >>> Budget(pattern="2", cycle="2").pattern
         Fraction(2, 1)
     """
 
     pattern: Number = "1"
     """The cap on what a shift of the periodic component loses: the sum of eps_z."""
-    strong: Number = "1"
+    cycle: Number = "1"
     """The cap on what any one reported cycle loses: the sum of eps_w. A cycle of a history is not counted."""
     delta: Number | None = None
     """The delta at which Gaussian plans are read; None allows pure plans only."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", positive(self.pattern, "pattern"))
-        object.__setattr__(self, "strong", positive(self.strong, "strong"))
+        object.__setattr__(self, "cycle", positive(self.cycle, "cycle"))
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta(self.delta))
 
+    @property
+    def caps(self) -> dict[str, Fraction]:
+        """The caps by the names that ledgers have for them: there the cap of a cycle is called `strong`."""
+        return {"pattern": Fraction(self.pattern), "strong": Fraction(self.cycle)}
+
+    @property
+    def strong(self) -> Fraction:
+        """Deprecated: `cycle`."""
+        warnings.warn("Budget.strong is now Budget.cycle.", DeprecationWarning, stacklevel=2)
+        return Fraction(self.cycle)
+
     def to_json(self) -> dict[str, Any]:
-        """Plain data with decimals as strings."""
-        return {
-            name: None if value is None else text(Fraction(value))
-            for name, value in (("pattern", self.pattern), ("strong", self.strong), ("delta", self.delta))
-        }
+        """Plain data with decimals as strings, as in a store."""
+        caps = {name: text(cap) for name, cap in self.caps.items()}
+        return {**caps, "delta": None if self.delta is None else text(Fraction(self.delta))}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Budget:
+        """The budget that `to_json` wrote."""
+        return cls(pattern=data["pattern"], cycle=data["strong"], delta=data["delta"])
+
+
+Budget.__init__ = renamed(strong="cycle")(Budget.__init__)  # type: ignore[method-assign]
 
 
 def check_delta(delta: Any) -> Fraction:

@@ -433,7 +433,7 @@ class ImportRun:
     def check_some(self) -> None:
         """Refuse a panel without any reading, and one of which most was in another unit, surely."""
         above, kept = self.tally["above"], self.tally["kept"]
-        # Readings for a stream are held against its plan, which knows more than a domain (curator/units.py): here,
+        # Readings for a stream are held against its plan, which knows more than a domain (curator/taking.py): here,
         # only where none is left to be looked at.
         most = above >= MANY and above > kept and not self.rules.orders
         if most or (not self.tally["readings"] and 2 * above > sum(self.set_aside.values())):

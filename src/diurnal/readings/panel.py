@@ -333,7 +333,7 @@ class Arrays:
     present: Marks
     orders: Orders | None = None
     """How large each reading was before it was rounded and held against a domain, where an import for a stream has
-    kept that: bits of its millionths, as `order_of` counts them. `curator/units.py` reads it, nothing else."""
+    kept that: bits of its millionths, as `order_of` counts them. `curator/taking.py` reads it, nothing else."""
     engine: ClassVar[None] = None
 
     @property

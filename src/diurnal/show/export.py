@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import InputError, ReadingsError
 from diurnal.periodicity.verdict import check

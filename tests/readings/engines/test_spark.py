@@ -313,7 +313,7 @@ def _reports(panel):
         mechanism="cube",
         cycle_mechanism="cube",
     )
-    curator = dn.Curator.in_memory(dn.Budget(pattern="1", strong="1"))
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
     stream = curator.start(plan, history=panel.first(3), acknowledge="untested", accept_worse=True)
     stream.report(panel.between(144, 240))
     rows = [row.to_json() for row in stream.rows()]

@@ -105,7 +105,7 @@ def test_a_step_by_itself(asked, url):
 
 def test_a_group_by_itself(asked, city):
     """Of a plan with groups and bins, one group's rows or one series' can be had; another is 404."""
-    curator = dn.Curator.open(city[0] / "other.db", dn.Budget(pattern="9", strong="9"))
+    curator = dn.Curator.open(city[0] / "other.db", dn.Budget(pattern="9", cycle="9"))
     bins = services.plan(
         query=dn.Histogram([400_000]),
         groups="side",

@@ -54,7 +54,7 @@ def served(tmp_path_factory):
 def fresh(tmp_path):
     """A service over a store in which nothing was started."""
     dn.save_panel(services.panel(), tmp_path / "homes.parquet")
-    dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", strong="9"), profiles=tmp_path / "profiles")
+    dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"), profiles=tmp_path / "profiles")
     made = {role: tokens.make(tmp_path / "tokens.json", name=role, role=role) for role in services.ROLES}
     (tmp_path / "made.json").write_text(json.dumps(made))
     with services.running(tmp_path, "--rate", "0") as process:
@@ -472,7 +472,7 @@ def test_names_are_never_taken_for_markup(chromium, tmp_path):
         groups={"side": [HOSTILE if number % 2 else "plain" for number in range(services.HOMES)]},
     )
     dn.save_panel(named, folder / "homes.parquet")
-    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="9", strong="9"), profiles=folder / "profiles")
+    curator = dn.Curator.open(folder / "city.db", dn.Budget(pattern="9", cycle="9"), profiles=folder / "profiles")
     history = named.first(services.HISTORY)
     stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested", accept_worse=True)
     stream.report(named.between(services.FIRST, services.FIRST + 40))
@@ -1214,7 +1214,7 @@ def test_a_long_name_of_a_group_fits_on_a_phone(chromium, tmp_path):
     )
     dn.save_panel(named, tmp_path / "homes.parquet")
     curator = dn.Curator.open(
-        tmp_path / "city.db", dn.Budget(pattern="9", strong="9"), profiles=tmp_path / "profiles"
+        tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"), profiles=tmp_path / "profiles"
     )
     history = named.first(services.HISTORY)
     stream = curator.start(services.plan(groups="side"), history=history, acknowledge="untested", accept_worse=True)

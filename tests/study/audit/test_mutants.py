@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from diurnal import Basis, Body, Ellipsoid, Grid, Mean, Panel, Plan, Weighted
-from diurnal.curator import closing, cohort, database, guard, release, started_plan, starting, taking
-from diurnal.curator.cohort import MemoryCohort
+from diurnal.curator import closing, database, guard, release, started_plan, starting, taking
+from diurnal.curator.started_plan import MemoryCohort
 from diurnal.curator.stream import Stream
 from diurnal.promise import noise
 from diurnal.promise.body import Body as BodyClass
@@ -303,7 +303,7 @@ def corollary_1_as_printed(monkeypatch):
 
 def without_projection(monkeypatch):
     """What a basis drops goes out beside it."""
-    real_sums, real_noised, dropped = cohort._contributed, release.noised, []
+    real_sums, real_noised, dropped = started_plan.contributed, release.noised, []
 
     def contributed(vectors, contribute, atoms, dimension):
         matrix = contribute.__self__.matrix
@@ -319,8 +319,8 @@ def without_projection(monkeypatch):
             for one, two in zip(noisy, dropped.pop(), strict=True)
         ]
 
-    monkeypatch.setattr(cohort, "_contributed", contributed)
-    for module in (release, starting, release):
+    monkeypatch.setattr(started_plan, "contributed", contributed)
+    for module in (release, starting):
         monkeypatch.setattr(module, "noised", noised)
 
 
@@ -329,7 +329,7 @@ def the_same_noise_in_every_cycle(monkeypatch):
 
     def cycle_noise(self, cycle):
         drawn = real(self, cycle)
-        return kept.setdefault((self._record.key, self._store.fact("id")), drawn)
+        return kept.setdefault((self._record.stream_id, self._store.fact("id")), drawn)
 
     monkeypatch.setattr(release.Publisher, "_noise", cycle_noise)
 
@@ -451,12 +451,12 @@ def undercharged(monkeypatch):
 
 
 def few_are_enough(monkeypatch):
-    real = guard.used_sums
+    real = release.used_sums
 
     def used_sums(record, panel):
         return real(started_plan.replace(record, plan=record.plan.with_(minimum_group=1)), panel)
 
-    monkeypatch.setattr(guard, "used_sums", used_sums)
+    monkeypatch.setattr(release, "used_sums", used_sums)
 
 
 def any_history_will_do(monkeypatch):

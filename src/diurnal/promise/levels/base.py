@@ -58,7 +58,9 @@ class Level(ABC):
     """
 
     name: ClassVar[str]
-    """What plans and ledgers call it. Its first letter must be its own: heads of ledgers hold that only."""
+    """What plans and ledgers call it."""
+    letter: ClassVar[str]
+    """Its letter in the head of a ledger, which no other level has."""
 
     # What it does.
     learns: ClassVar[bool]
@@ -103,11 +105,6 @@ class Level(ABC):
     """How its noise comes again."""
     apart: ClassVar[str]
     """What two rows tell about a change."""
-
-    @property
-    def letter(self) -> str:
-        """Its letter in the head of a ledger."""
-        return self.name[0]
 
     @property
     def label(self) -> str:

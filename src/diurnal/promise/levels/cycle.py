@@ -13,6 +13,7 @@ class Cycle(Level):
     """Counts of households with fresh noise; nothing is learned."""
 
     name = "cycle"
+    letter = "c"
     learns = False
     hides_cycle = True
     counts = True

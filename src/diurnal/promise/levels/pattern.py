@@ -13,6 +13,7 @@ class Pattern(Level):
     """A noisy profile, and sums of variations as they are."""
 
     name = "pattern"
+    letter = "p"
     learns = True
     hides_cycle = False
     exact_variations = True

@@ -16,6 +16,7 @@ class Strong(Level):
     """A noisy profile that stays private, and variations with noise that is fresh in every cycle."""
 
     name = "strong"
+    letter = "s"
     learns = True
     hides_cycle = True
     noisy_variations = True

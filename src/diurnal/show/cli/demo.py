@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.periodicity.verdict import Verdict
 from diurnal.periodicity.verdict import check as checked
@@ -138,7 +138,7 @@ def _reported(
     screen.heading("4. Start once, in strong mode; report for as long as readings come")
     store.with_name("plan.json").write_text(f"{json.dumps(plan.to_json(), indent=1)}\n")
     store.with_name("certificate.md").write_text(certificate(plan, town, open_data=elsewhere))
-    curator = Curator.open(store, Budget(pattern="1", strong="1"))
+    curator = Curator.open(store, Budget(pattern="1", cycle="1"))
     stream = curator.start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
     screen.sentences(stream.guarantee.sentences())
     began = time.perf_counter()

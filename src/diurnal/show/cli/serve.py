@@ -90,7 +90,7 @@ def serve(
         proxy=behind_proxy,
         workers=workers,
     )
-    caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
+    caps = {"pattern": pattern_cap, "cycle": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     settings = Settings(
         store=store,

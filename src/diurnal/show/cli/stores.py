@@ -154,13 +154,13 @@ def raise_cap(
     old = curator.budget
     new = Budget(
         pattern=old.pattern if pattern is None else pattern,
-        strong=old.strong if strong is None else strong,
+        cycle=old.cycle if strong is None else strong,
         delta=old.delta,
     )
     with curator.rehearsed(dry_run):
         curator.raise_cap(new)
     screen.result({"budget": new.to_json(), "dry_run": dry_run, "head": curator.head})
-    screen.say(f"The caps {'would be' if dry_run else 'are now'}: pattern {new.pattern}, strong {new.strong}.")
+    screen.say(f"The caps {'would be' if dry_run else 'are now'}: pattern {new.pattern}, strong {new.cycle}.")
     screen.aside(f"head {curator.head}")
 
 

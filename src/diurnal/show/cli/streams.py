@@ -11,7 +11,7 @@ from rich.table import Table
 
 from diurnal.curator.curator import Curator
 from diurnal.curator.intake import Taken, watch_folder, watch_table
-from diurnal.curator.report import Outcome, Report
+from diurnal.curator.release import Outcome, Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import NoStoreError, ReadingsError
 from diurnal.planning.plan import Plan
@@ -85,7 +85,7 @@ def start(
     for these homes: a second one would not know what the first has spent.
     """
     wanted, panel = a_plan(plan), left_out(a_panel([history], session=a_session(engine, master)), without)
-    caps = {"pattern": pattern_cap, "strong": strong_cap, "delta": delta_cap}
+    caps = {"pattern": pattern_cap, "cycle": strong_cap, "delta": delta_cap}
     said = {name: value for name, value in caps.items() if value is not None}
     learned = panel.after(skip).first(wanted.history)
     budget = Budget(**said) if said else None

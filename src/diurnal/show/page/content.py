@@ -12,9 +12,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from diurnal.curator.closing import runs
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
-from diurnal.curator.started_plan import runs
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import decimal_up, instance
 from diurnal.planning.accuracy import clipping
@@ -124,7 +124,7 @@ def _mean_std(stream: Stream, plan: Plan, over: Sequence[int]) -> tuple[float | 
     """The noise of a cycle's mean; counting queries have several series in one layer, and go without."""
     if plan.query.counting:
         return (None,) * len(over)
-    return tuple(layers.mean_deviation(1) / q for layers, q in zip(stream._layers, over, strict=True))
+    return tuple(layers.mean_deviation(1) / q for layers, q in zip(stream._record().layers, over, strict=True))
 
 
 def _about(facts: Facts) -> dict[str, Any]:

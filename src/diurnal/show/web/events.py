@@ -23,7 +23,7 @@ from time import monotonic
 
 from diurnal.curator.ledger import Event
 from diurnal.curator.public_reader import Published
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.private import public
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import Service

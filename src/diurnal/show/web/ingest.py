@@ -16,7 +16,7 @@ from fastapi import APIRouter, Header, Query, Request
 
 from diurnal.curator import intake
 from diurnal.curator.intake import Sent
-from diurnal.curator.report import Outcome
+from diurnal.curator.release import Outcome
 from diurnal.errors import ClockError, ReadingsError, UnitError
 from diurnal.readings.formats import Format
 from diurnal.readings.formats.long import Long, unit_in

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from diurnal.curator.report import StreamStatus
+from diurnal.curator.status import StreamStatus
 
 SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Between which durations are counted."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from diurnal.curator.public_reader import Published, Reader
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.private import public
 from diurnal.show.export import csv_text, parquet_bytes, table_of
 from diurnal.show.web.kept import Kept

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
 
 from diurnal.curator.public_reader import Published
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
 from diurnal.private import public

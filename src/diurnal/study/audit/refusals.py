@@ -60,7 +60,7 @@ class _Homes:
 
     def curator(self, times: int = ROOMY) -> Curator:
         epsilon = max(self.plan.eps_z, self.plan.eps_w)
-        budget = Budget(pattern=times * epsilon, strong=times * epsilon, delta=self.plan.delta)
+        budget = Budget(pattern=times * epsilon, cycle=times * epsilon, delta=self.plan.delta)
         return trusting(Curator.in_memory(budget))
 
     def start(self, curator: Curator, plan: Plan, panel: Panel) -> Any:

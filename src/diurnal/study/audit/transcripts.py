@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from diurnal.curator import guard
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import DiurnalError, StreamError
 from diurnal.exact import text
@@ -301,7 +301,7 @@ def live(plan: Plan, canaries: Sequence[Canary], *, copies: int, cycles: int, ev
     ]
     panel = _panel(plan, canaries, copies, names, cycles)
     plan = of_everybody(plan, len(names))
-    allowed = Budget(pattern=plan.eps_z, strong=max(plan.eps_z, plan.eps_w), delta=plan.delta)
+    allowed = Budget(pattern=plan.eps_z, cycle=max(plan.eps_z, plan.eps_w), delta=plan.delta)
     seen = _Seen()
     with tempfile.TemporaryDirectory() as folder:
         if eventful:
@@ -607,7 +607,7 @@ def _allowed(curator: Curator) -> Fact:
             guard.check_beside(record, others)
             guard.check_profiles(record, others)
         except DiurnalError as refusal:
-            refused.append(f"{record.key[:12]}: {type(refusal).__name__}")
+            refused.append(f"{record.stream_id[:12]}: {type(refusal).__name__}")
     return Fact(
         name="the plans may stand beside each other",
         held=not refused,

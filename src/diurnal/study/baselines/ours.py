@@ -18,7 +18,7 @@ from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.free import known_from
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import choose
-from diurnal.planning.public import public_shape
+from diurnal.planning.public_tables import public_shape
 from diurnal.promise.body import Body
 from diurnal.promise.budget import Budget
 from diurnal.promise.levels import LEVELS
@@ -91,7 +91,7 @@ class Ours(Additive):
     def draw(self, task: Task, rng: Random) -> Floats:
         if task.copies > 1:
             raise PlanError("baseline-copies-curator")
-        budget = Budget(pattern=task.epsilon, strong=task.epsilon, delta=task.delta)
+        budget = Budget(pattern=task.epsilon, cycle=task.epsilon, delta=task.delta)
         stream = Curator.in_memory(budget).start(
             self.plan(task), history=task.history, acknowledge="untested", accept_worse=True
         )

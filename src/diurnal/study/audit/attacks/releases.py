@@ -400,7 +400,7 @@ def panels_of(task: Task, groups: Groups, which: range) -> tuple[Panel, Panel]:
 
 def curator_for(plan: Plan, plans: int = 1) -> Curator:
     """A curator with the budget for so many plans."""
-    budget = Budget(pattern=plans * plan.eps_z, strong=plans * plan.eps_w, delta=plan.delta or "1e-6")
+    budget = Budget(pattern=plans * plan.eps_z, cycle=plans * plan.eps_w, delta=plan.delta or "1e-6")
     return trusting(Curator.in_memory(budget))
 
 

@@ -10,9 +10,9 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.errors import PlanError
-from diurnal.planning import constants, tabled
+from diurnal.planning import constants, public_tables
 from diurnal.planning.accuracy import _peak, kept_share, mechanism_row
-from diurnal.planning.public import typical
+from diurnal.planning.public_tables import typical
 from diurnal.promise.mechanisms.prior import spread
 from support import refuses
 
@@ -140,7 +140,7 @@ def test_a_row_s_noise_is_the_mechanism_s(rows):
             reference=dataclasses.replace(plan.reference, mismatch=Fraction((distance or 1) * level)),
         ).pattern_layer()
         expected = math.hypot(support.standard_deviation(layer, 48), layer.drawn) / level
-        assert tabled._noise(row, row.n_epsilon) == pytest.approx(expected, rel=0.01)
+        assert public_tables._noise(row, row.n_epsilon) == pytest.approx(expected, rel=0.01)
 
 
 def test_the_row_with_the_least_error_is_taken():

@@ -1,34 +1,116 @@
-"""Tabled: what the table of public constants says for a plan, and how good it was where it was tried.
+"""Public tables: what the table of public constants says for a grid or a plan, and how good it was when tried.
 
-The table is of electricity that homes consume over a day or a week (`constants`, `rows`). For anything else there
-is none, and bounds are searched on open data (`bounds`).
+The table is of electricity that homes consume over a day or a week (`constants`, made of `rows`). For anything else
+there is none, and bounds are searched on open data (`bounds`).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from diurnal.errors import PlanError
+from diurnal.exact import Number, positive
 from diurnal.planning import constants
 from diurnal.planning.checks import CYCLE_BASIS
 from diurnal.planning.free import VariationReference
 from diurnal.planning.plan import Plan
-from diurnal.planning.public import free_row, nearest, public_shape
-from diurnal.planning.rows import BaseLoad, Day, Pattern
+from diurnal.planning.reference import Reference
+from diurnal.planning.rows import BaseLoad, Blocks, Clip, Day, FreeRow, Pattern
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.mechanisms import SLOTS, Basis
 from diurnal.promise.mechanisms.prior import spread
+from diurnal.readings.grid import Grid
+from diurnal.renamed import renamed
 
-R = TypeVar("R", Pattern, BaseLoad, Day)
+R = TypeVar("R", Pattern, FreeRow, BaseLoad, Day, Blocks, Clip)
+Sized = TypeVar("Sized", Pattern, BaseLoad, Day)
 
+HALF_HOUR = 30
+"""Minutes of a value of the shapes."""
 DAY_MINUTES = 24 * 60
+MONDAY = datetime(2001, 1, 1)
+"""Some Monday at midnight."""
 WEEK_RADIUS = 0.75
 """The radius of a week's variations over a day's, in levels: at n epsilon 226, 15 coefficients and 1.2 levels
 had the least error on the town, 0.046 of the peak, against 0.080 with nothing of them."""
 WEEKS_FILL = Fraction(1, 2)
 """What is put back of a public week, its days' differences among it."""
+
+
+def nearest(rows: Sequence[R], size: float) -> R:
+    """The row whose first field is nearest in ratio: n times epsilon, or days of history.
+
+    Examples:
+        >>> nearest(constants.PATTERN, 226).size
+        7
+        >>> nearest(constants.DAY, 1e9).n_epsilon
+        22600
+    """
+    return min(rows, key=lambda row: abs(math.log(max(row[0], 1e-9) / max(size, 1e-9))))
+
+
+def free_row(days: int) -> FreeRow | None:
+    """What exact variations of so many days of history add to a release; None where they are too few.
+
+    Examples:
+        >>> free_row(365).low, free_row(30)
+        (0.6, None)
+    """
+    return nearest(constants.FREE, days) if days >= constants.FREE_LEAST else None
+
+
+def public_shape(grid: Grid) -> tuple[int, ...] | None:
+    """The mean day or week of homes elsewhere on a grid, in thousandths of its mean; None for another period.
+
+    Consumption only. A slot is the mean over the half hours it covers, from the time of day and the day of the week
+    at which the grid begins.
+
+    Examples:
+        >>> shape = public_shape(Grid(slots=24, minutes=60))
+        >>> shape[4] < 1000 < shape[19]
+        True
+        >>> public_shape(Grid(slots=10)) is None
+        True
+    """
+    length = grid.slots * grid.minutes
+    known = {len(shape) * HALF_HOUR: shape for shape in (constants.SHAPES["pooled"], constants.WEEK)}
+    if length not in known:
+        return None
+    begins = (datetime.fromisoformat(grid.anchor) - MONDAY) // timedelta(minutes=1)
+    ends = [_until(known[length], begins % length + slot * grid.minutes) for slot in range(grid.slots + 1)]
+    return tuple(round((after - before) / grid.minutes) for before, after in itertools.pairwise(ends))
+
+
+@renamed(level="mean_reading")
+def typical(grid: Grid, mean_reading: Number) -> Reference:
+    """A reference for homes of which nothing is known but how much they use.
+
+    Args:
+        grid: Of a day or a week.
+        mean_reading: The public mean of a reading, for example from statistics of the region. Never from private
+            readings.
+
+    Raises:
+        PlanError: The period is another, or the mean is not positive.
+
+    Examples:
+        >>> typical(Grid(), 400).profile[38]
+        533
+    """
+    mean = positive(mean_reading, "mean_reading")
+    shape = public_shape(grid)
+    if shape is None:
+        raise PlanError("public-shape-unknown", slots=grid.slots, minutes=grid.minutes)
+    return Reference(
+        profile=[round(mean * value / 1000) for value in shape],
+        spread=mean * Fraction(str(constants.SPREAD)),
+        mismatch=mean * Fraction(str(constants.MISMATCH)),
+    )
 
 
 def is_tabled(plan: Plan) -> bool:
@@ -87,12 +169,6 @@ def cycle_fields(plan: Plan, n: float) -> dict[str, Any]:
     return {"variation_bound": bound, "cycle_basis": _basis(plan.cycle_basis, unsaid, row.size)}
 
 
-def _week_fields(plan: Plan, day: Day) -> dict[str, Any]:
-    """A week has more to tell than a day, and varies less about its mean: tried on the made-up town alone."""
-    bound = Ellipsoid(radius=_radius(plan, WEEK_RADIUS * day.radius), weighting="harmonic")
-    return {"variation_bound": bound, "cycle_basis": _basis(plan.cycle_basis, CYCLE_BASIS, min(15, 3 * day.size))}
-
-
 def free_share(plan: Plan) -> float:
     """How much of the mismatch of a public reference is left with what the plan takes from variations."""
     found = free_row(_history_days(plan)) if plan.free is not None else None
@@ -124,7 +200,20 @@ def cycle_bias(plan: Plan) -> float | None:
     return None
 
 
-def _best(plan: Plan, rows: Sequence[R], n_epsilon: float) -> R:
+def _until(shape: Sequence[int], minute: int) -> int:
+    """The sum of a shape over the minutes before one; it repeats."""
+    half_hours, rest = divmod(minute, HALF_HOUR)
+    cycles, place = divmod(half_hours, len(shape))
+    return HALF_HOUR * (cycles * sum(shape) + sum(shape[:place])) + rest * shape[place]
+
+
+def _week_fields(plan: Plan, day: Day) -> dict[str, Any]:
+    """A week has more to tell than a day, and varies less about its mean: tried on the made-up town alone."""
+    bound = Ellipsoid(radius=_radius(plan, WEEK_RADIUS * day.radius), weighting="harmonic")
+    return {"variation_bound": bound, "cycle_basis": _basis(plan.cycle_basis, CYCLE_BASIS, min(15, 3 * day.size))}
+
+
+def _best(plan: Plan, rows: Sequence[Sized], n_epsilon: float) -> Sized:
     """The row with the least error at so many households times epsilon: what it drops, and its noise there.
 
     A day of few slots has no room for many coefficients.

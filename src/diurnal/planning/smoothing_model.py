@@ -1,4 +1,4 @@
-"""Weather: the model that smoothing rests on, and its filter: numbers only, no plan and no row.
+"""Smoothing model: what smoothing rests on, and its filter: numbers only, no plan and no row.
 
 The state is c, a number for each slot of the cycle that stays the same, and a slow and a fast part of each low
 harmonic of a day. A Kalman filter takes it from day to day. What a day has of its own is independent of all other
