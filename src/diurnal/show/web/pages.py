@@ -18,7 +18,7 @@ from diurnal.curator.public_reader import Published, Reader
 from diurnal.curator.report import Report
 from diurnal.private import public
 from diurnal.show.export import csv_text, parquet_bytes, table_of
-from diurnal.show.web.kept import Kept
+from diurnal.show.web.response_cache import ResponseCache
 
 MEDIA = {
     "json": "application/json",
@@ -71,7 +71,7 @@ class Pages:
 
     def __init__(self, reader: Reader, size: int) -> None:
         self._reader = reader
-        self._kept: Kept[Page] = Kept(size, lambda page: len(page.body))
+        self._kept: ResponseCache[Page] = ResponseCache(size, lambda page: len(page.body))
 
     def kept(self, asked: PageAsked, number: int) -> Page | None:
         """A page that was made before: one that never changes, or that was made since the last event."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
-
-Decimal = Annotated[str | None, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")]
-"""A decimal in text, so that nothing is lost in a float."""
+from pydantic import ConfigDict
 
 Counts = dict[str, int]
 """How many were set aside, by reason."""
