@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from diurnal.curator.curator import Curator
-from diurnal.curator.report import Report
+from diurnal.curator.report import COLUMNS, Report
 from diurnal.curator.started_plan import runs
 from diurnal.curator.stream import Stream
 from diurnal.exact import decimal_up, instance
@@ -27,6 +27,10 @@ from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel, Shape
 from diurnal.show.page import words
 from diurnal.show.page.ledger import ledger_content
+from diurnal.show.rows import shown_table
+
+MADE_AGAIN = {"step", "time", "group", "value", "unit", "std", "plan"}
+"""The columns that the page's script makes again from less; of others every value is in the page."""
 
 LISTED = 480
 """How many rows the table of the last cycle has, at most."""
@@ -221,13 +225,13 @@ def _predicted(row: Row, kind: str) -> dict[str, Any]:
     }
 
 
-def _last_rows(facts: Facts) -> list[list[str]]:
+def _last_rows(facts: Facts) -> dict[str, Any] | None:
     """The rows of the last reported cycle, as they were released."""
     if not facts.rows:
-        return []
+        return None
     cycle = facts.grid.cycle(facts.rows[-1].step)
     last = [row for row in facts.rows if facts.grid.cycle(row.step) == cycle]
-    return [[row.time, row.group, row.value, row.std] for row in last[-LISTED:]]
+    return shown_table(last[-LISTED:], facts.unit)
 
 
 def _series(facts: Facts) -> dict[str, Any]:
@@ -250,6 +254,12 @@ def _series(facts: Facts) -> dict[str, Any]:
         "unit": facts.unit,
         "plan": facts.plan.hash,
         "cycle": facts.cycle,
+        "columns": [column.name for column in COLUMNS],
+        "more": {
+            column.name: [[getattr(row, column.name) for row in rows[place::width]] for place in range(width)]
+            for column in COLUMNS
+            if column.name not in MADE_AGAIN
+        },
     }
 
 

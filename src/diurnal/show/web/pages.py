@@ -12,12 +12,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from diurnal.curator.public_reader import Published, Reader
 from diurnal.curator.report import Report
 from diurnal.private import public
-from diurnal.show.export import csv_text, parquet_bytes, table_of
+from diurnal.show.rows import arrow_bytes, csv_text, parquet_bytes
 from diurnal.show.web.response_cache import ResponseCache
 
 MEDIA = {
@@ -123,11 +121,7 @@ def encoded(rows: list[Report], form: str, *, stream: str, after: int | None) ->
         return csv_text(rows).encode()
     if form == "parquet":
         return parquet_bytes(rows)
-    sink = pa.BufferOutputStream()
-    table = table_of(rows)
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
+    return arrow_bytes(rows)
 
 
 def cursor(after: int | None) -> str | None:

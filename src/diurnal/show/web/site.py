@@ -28,6 +28,7 @@ from diurnal.show.drawing import SCALE
 from diurnal.show.html import render
 from diurnal.show.page import words
 from diurnal.show.plan_request import SECTIONS, WhatIfRequest, asked_fields
+from diurnal.show.rows import shown_table
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import Service
 
@@ -194,6 +195,7 @@ def _last_steps(stream: Published) -> range:
 
 def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str], *, alone: bool) -> dict[str, Any]:
     plan, cycle = stream.plan, words.cycle_word(stream.plan.grid)
+    layout = shown_table(rows, plan.query.unit(plan.grid.unit))
     return {
         "stream": stream.key,
         "number": plan.certificate_number,
@@ -213,7 +215,8 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
         "epsilons": words.epsilons(plan),
         "short": words.in_short(plan, *(() if alone else (OTHERS,))),
         "whole": words.sentences(stream.guarantee),
-        "rows": [[row.time, row.group, row.value, row.std] for row in rows],
+        "rows": layout.pop("lines"),
+        "layout": layout,
         "grouped": bool(plan.groups),
     }
 
