@@ -9,7 +9,7 @@ from diurnal.exact import text
 from diurnal.planning.accuracy import clipping
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import OTHERS_BOUNDS, explain, missing, predict
-from diurnal.planning.prediction import Row
+from diurnal.planning.prediction import Line
 from diurnal.readings.panel import Panel, Shape
 
 
@@ -24,7 +24,6 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         open_data: *Public* readings of other households, as for `predict`.
     """
     prediction = predict(plan, shape, open_data=open_data)
-    own = plan.mechanisms_text
     sentences = explain(plan, shape, open_data=open_data)
     return "\n".join(
         [
@@ -55,7 +54,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
-                (_errors(row, own) for row in prediction.rows),
+                (_errors(line) for line in prediction.lines(plan.mechanisms_text)),
             ),
             "",
             "## The plan",
@@ -136,9 +135,9 @@ def _at(delta: str | None) -> str:
     return "" if delta is None else f", at delta = {delta}"
 
 
-def _errors(row: Row, own: str) -> tuple[str, ...]:
-    name = f"**{row.name}** (this plan)" if row.name == own else row.name
-    return name, *(row.said(span) for span in ("step", "day", "year")), row.promise
+def _errors(line: Line) -> tuple[str, ...]:
+    name, *cells = line.cells(("name", "report", "day", "year", "promise"))
+    return f"**{name}** (this plan)" if line.kind == "own" else name, *cells
 
 
 def _fields(plan: Plan) -> list[tuple[str, str]]:

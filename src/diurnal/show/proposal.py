@@ -36,6 +36,11 @@ class Proposal:
     sentences: tuple[str, ...]
     """The plan in plain sentences."""
 
+    @property
+    def unit(self) -> str:
+        """What errors are in."""
+        return self.plan.query.unit(self.plan.grid.unit)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         plan = self.plan
@@ -45,7 +50,7 @@ class Proposal:
             "epsilon": text(plan.eps_z),
             "cycle_epsilon": text(plan.eps_w) if plan.protection.hides_cycle else None,
             "level": plan.level,
-            "unit": plan.query.unit(plan.grid.unit),
+            "unit": self.unit,
             **self.prediction.to_json(),
             "warnings": self.prediction.warnings(self.own),
             "promise": plan.guarantee().to_json(),

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from diurnal.errors import PlanError
 from diurnal.exact import text
-from diurnal.planning.prediction import Prediction, Row, short
+from diurnal.planning.prediction import Prediction, Row
 from diurnal.readings.panel import Panel
 from diurnal.show.certificate import certificate as certified
 from diurnal.show.cli import verbs
@@ -90,17 +90,10 @@ def prediction_table(prediction: Prediction, own: Row, *, wide: bool = True) -> 
     made = table("", *columns, right=columns, title=title)
     clipping = {row.clipping for row in prediction.mechanisms}
     unknown = any(row.bias is None for row in prediction.mechanisms)
-    for row in prediction.rows:
-        mark = "> " if row.name == own.name else "  "
-        errors = row.errors
-        cells = {
-            **{name: short(getattr(errors, name)) for name in ("peak", "day", "month")},
-            "report": short(errors.step),
-            "dropped": "unknown" if row.bias is None else short(row.bias),
-        }
-        made.add_row(
-            f"{mark}{row.name}", *(cells[name] for name in columns), style="bold" if mark == "> " else None
-        )
+    for line in prediction.lines(own.name):
+        name, *cells = line.cells(("name", *columns), careful=False)
+        is_own = line.kind == "own"
+        made.add_row(f"{'> ' if is_own else '  '}{name}", *cells, style="bold" if is_own else None)
     # What a split gives depends on how many reports it is for, which another panel or page has others of.
     made.caption = "\n".join(
         [

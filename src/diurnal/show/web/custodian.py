@@ -25,6 +25,7 @@ from diurnal.readings.panel import Panel, Shape
 from diurnal.show.files import left_out
 from diurnal.show.page.ledger import lines
 from diurnal.show.plan_request import WhatIfRequest
+from diurnal.show.predicted import predicted_table
 from diurnal.show.proposal import Proposal, propose
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
 from diurnal.show.web.models import decisions, shape, standing, verdict
@@ -87,7 +88,8 @@ async def plan(request: Request, question: decisions.PlanQuestion) -> dict[str, 
     """What `diurnal plan` says: every mechanism, a budget split over all reports, nothing at all."""
     service = service_of(request)
     found = await service.think(lambda: _proposed(service, question.request()))
-    return {**found.to_json(), "document": found.plan.to_json()}
+    table = predicted_table(found.prediction.lines(found.own.name), found.unit)
+    return {**found.to_json(), "document": found.plan.to_json(), "table": table}
 
 
 def _proposed(service: Service, request: WhatIfRequest) -> Proposal:

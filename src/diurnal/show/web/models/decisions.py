@@ -45,6 +45,14 @@ PREDICTED = {
 }
 
 
+TABLE = {
+    "names": ["mechanism", "report (Wh)", "day"],
+    "lines": [["basis+basis", "14.9", "434.1"]],
+    "kinds": ["own"],
+    "numbers": [1, 2],
+}
+
+
 class Predicted(BaseModel):
     """How good the reports of one way would be."""
 
@@ -61,6 +69,19 @@ class Predicted(BaseModel):
     error_of_peak: float = Field(description="The same, at the peak.")
     relative_to_laplace: float | None = Field(description="The noise over that of Laplace noise in its place.")
     note: str = Field(description="What to know when comparing.")
+
+
+class PredictedTable(BaseModel):
+    """The predicted errors as a table of text, as pages draw it."""
+
+    model_config = shown(TABLE)
+
+    names: list[str] = Field(description="The headings.")
+    lines: list[list[str]] = Field(description="The cells of each line, as text.")
+    kinds: list[Literal["own", "other", "beside", "split"]] = Field(
+        description="What each line is: this plan, another mechanism, doing without, a budget that is split."
+    )
+    numbers: list[int] = Field(description="Which columns are numbers.")
 
 
 class Proposed(BaseModel):
@@ -80,6 +101,7 @@ class Proposed(BaseModel):
             "without_data": {**PREDICTED, "name": "nothing at all", "relative_to_laplace": None},
             "unspent": None,
             "split": [{**PREDICTED, "name": "split Laplace", "relative_to_laplace": None}],
+            "table": TABLE,
             "warnings": [],
             "promise": PROMISED,
             "sentences": ["Reported is the mean over its roster, every 30 minutes, without end."],
@@ -99,6 +121,7 @@ class Proposed(BaseModel):
     without_data: Predicted = Field(description="Nothing at all: a public profile as the report.")
     unspent: Predicted | None = Field(description="In pattern mode: a public profile with the exact variations.")
     split: list[Predicted] = Field(description="A budget split over all reports, and nothing left after them.")
+    table: PredictedTable = Field(description="All of these, with what each line is.")
     warnings: list[str] = Field(description="What to think about before starting it.")
     promise: Numbers = Field(description="What would be promised.")
     sentences: list[str] = Field(description="The plan in plain sentences.")

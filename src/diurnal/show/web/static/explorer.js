@@ -79,7 +79,7 @@ function showFound(found, asked) {
   fill(by("warnings"), found.warnings.map((said) => make("p", { class: "warning" }, `Mind: ${said}.`)));
   fill(by("bars"), bars(found, unit));
   const open = by("numbers").querySelector("details[open]");
-  fill(by("numbers"), numbers(found, unit));
+  fill(by("numbers"), numbers(found));
   if (open) by("numbers").querySelector("details").open = true;
   fill(by("plan-sentences"), found.sentences.map((said) => make("li", {}, said)));
   by("limits").hidden = by("plan-said").hidden = false;
