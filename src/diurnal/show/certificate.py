@@ -13,6 +13,12 @@ from diurnal.planning.prediction import Line
 from diurnal.readings.panel import Panel, Shape
 
 
+VERSION = 1
+"""The version of the wording: of the sentences here and of all that `explain`, levels and guarantees say in them.
+
+A certificate is signed, so a change of its wording is a new version: a test keeps the words of every version."""
+
+
 def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> str:
     """A plan's promise in Markdown: words, numbers, predicted errors, and the plan itself by its digest.
 
@@ -34,6 +40,8 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             f"`{plan.certificate_number}`",
             "",
             "The stream that is started from this plan names it: when it starts, on its page, and in the service.",
+            "",
+            f"The wording of this certificate is version {VERSION}.",
             "",
             "## What is promised, what is assumed, what is not promised",
             "",
