@@ -12,7 +12,6 @@ from diurnal.planning.planner import OTHERS_BOUNDS, explain, missing, predict
 from diurnal.planning.prediction import Line
 from diurnal.readings.panel import Panel, Shape
 
-
 VERSION = 1
 """The version of the wording: of the sentences here and of all that `explain`, levels and guarantees say in them.
 
