@@ -46,7 +46,7 @@ from diurnal.periodicity.drift import Drift, private_drift
 
 # The function takes the name of its room, as its users expect; import what is in the room with `from`.
 from diurnal.periodicity.verdict import Thresholds, Verdict, check
-from diurnal.picture import hung_in as _hung_in
+from diurnal.picture import find_charts_in as _find_charts_in
 from diurnal.planning.bounds import with_public_bounds
 from diurnal.planning.free import VariationReference
 from diurnal.planning.plan import Plan
@@ -78,7 +78,8 @@ from diurnal.readings.quality import Quality
 from diurnal.readings.source import Readings, read
 from diurnal.readings.written import write
 
-_hung_in(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
+_CHARTS = ("attack_charts", "audit", "charts", "figure_charts", "rival_charts")
+_find_charts_in(*(f"diurnal.show.{module}" for module in _CHARTS))
 
 __version__ = "0.1.0"
 

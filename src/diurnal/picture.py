@@ -1,6 +1,6 @@
 """Picture: results that can be drawn.
 
-How that is done is the business of `show`, which hangs its painters up here.
+How that is done is the business of `show`, which registers its charts here.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Painter = Callable[[Any, str], bytes]
 FORMATS = ("svg", "png")
 
 _PAINTERS: dict[type, Mapping[str, Painter]] = {}
-_STUDIOS: list[str] = []
+_MODULES: list[str] = []
 
 
-def hang(kind: type, painters: Mapping[str, Painter]) -> None:
+def register_charts(kind: type, painters: Mapping[str, Painter]) -> None:
     """Say how results of a kind are drawn; the first of the charts is the one drawn unless another is named."""
     _PAINTERS[kind] = painters
 
 
-def hung_in(*modules: str) -> None:
-    """Say which modules hang painters up: they are imported when a picture is wanted, and not before."""
-    _STUDIOS.extend(modules)
+def find_charts_in(*modules: str) -> None:
+    """Say which modules register charts: they are imported when a picture is wanted, and not before."""
+    _MODULES.extend(modules)
 
 
 def _painters(kind: type) -> Mapping[str, Painter]:
-    while _STUDIOS:
-        importlib.import_module(_STUDIOS.pop())
+    while _MODULES:
+        importlib.import_module(_MODULES.pop())
     return next(_PAINTERS[each] for each in kind.__mro__ if each in _PAINTERS)
 
 

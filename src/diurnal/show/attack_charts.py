@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diurnal.show.drawing import INK, MARK, SCALE, SOFT, apart, hang, leader, new_figure, styled
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, apart, leader, new_figure, register_charts, styled
 from diurnal.study.audit.attacks import Attack, Outcome
 
 if TYPE_CHECKING:
@@ -199,4 +199,4 @@ def _to_scale(day: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return (day - day.min()) * (height / spread) if spread > 1e-6 else np.full(len(day), height / 2)
 
 
-hang(Attack, chart)
+register_charts(Attack, chart)

@@ -16,7 +16,7 @@ from diurnal import __version__
 from diurnal.private import Private
 from diurnal.show import document
 from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
-from diurnal.show.drawing import INK, MARK, SCALE, SOFT, hang, new_figure, styled
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, new_figure, register_charts, styled
 from diurnal.study.audit.attacks import Attack
 from diurnal.study.audit.audit import CYCLES, TRIES, Audit, number
 from diurnal.study.audit.exact import SLACK, Exact
@@ -325,5 +325,5 @@ def growing(found: Waiting) -> Figure:
     return figure
 
 
-hang(Audit, bounds)
-hang(Waiting, growing)
+register_charts(Audit, bounds)
+register_charts(Waiting, growing)

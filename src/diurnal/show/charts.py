@@ -15,7 +15,18 @@ from diurnal.periodicity.verdict import Verdict
 from diurnal.planning.prediction import short
 from diurnal.planning.trade import Trades
 from diurnal.readings.grid import Grid
-from diurnal.show.drawing import INK, MARK, SCALE, SOFT, beside, hang, new_figure, nothing, styled, whole_numbers
+from diurnal.show.drawing import (
+    INK,
+    MARK,
+    SCALE,
+    SOFT,
+    beside,
+    new_figure,
+    nothing,
+    register_charts,
+    styled,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,6 +227,6 @@ def drift(found: Drift) -> Figure:
     return figure
 
 
-hang(Verdict, sheet, heatmap, histogram, lags, periods)
-hang(Trades, trade)
-hang(Drift, drift)
+register_charts(Verdict, sheet, heatmap, histogram, lags, periods)
+register_charts(Trades, trade)
+register_charts(Drift, drift)

@@ -143,6 +143,6 @@ def _painter(paint: Callable[[Any], Figure]) -> picture.Painter:
     return painted
 
 
-def hang(kind: type, *charts: Callable[[Any], Figure]) -> None:
+def register_charts(kind: type, *charts: Callable[[Any], Figure]) -> None:
     """Say how results of a kind are drawn: by these charts, the first unless another is named."""
-    picture.hang(kind, {chart.__name__: _painter(chart) for chart in charts})
+    picture.register_charts(kind, {chart.__name__: _painter(chart) for chart in charts})

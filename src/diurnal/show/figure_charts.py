@@ -15,7 +15,7 @@ from diurnal.periodicity.correlation import Correlations
 from diurnal.readings.data import Floats
 from diurnal.readings.grid import Grid
 from diurnal.show.charts import put_heatmap
-from diurnal.show.drawing import INK, MARK, SCALE, SOFT, beside, hang, new_figure, plain, styled
+from diurnal.show.drawing import INK, MARK, SCALE, SOFT, beside, new_figure, plain, register_charts, styled
 from diurnal.study.reproduction.accuracy import MECHANISMS, Ranges, gain
 from diurnal.study.reproduction.hypotheses import FOLD
 from diurnal.study.reproduction.results import EPSILON, Reproduction
@@ -235,4 +235,4 @@ FIGURES: dict[str, Callable[[Reproduction], Figure]] = {
 }
 """The figures, by name, in the order of the page."""
 
-hang(Reproduction, *FIGURES.values())
+register_charts(Reproduction, *FIGURES.values())

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diurnal.show.drawing import INK, LEADER, MARK, SCALE, SOFT, apart, hang, leader, new_figure, plain, styled
+from diurnal.show.drawing import (
+    INK,
+    LEADER,
+    MARK,
+    SCALE,
+    SOFT,
+    apart,
+    leader,
+    new_figure,
+    plain,
+    register_charts,
+    styled,
+)
 from diurnal.study.baselines import OURS as MADE_HERE
 from diurnal.study.compare import Comparison
 from diurnal.study.curves import Curve, Curves
@@ -215,5 +227,5 @@ CHARTS: dict[str, Callable[[Any], Figure]] = {
 }
 """The charts of a page, by name."""
 
-hang(Comparison, overview)
-hang(Curves, *(CHARTS[axis] for axis in LABELS))
+register_charts(Comparison, overview)
+register_charts(Curves, *(CHARTS[axis] for axis in LABELS))
