@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from diurnal.curator.report import COLUMNS
+from diurnal.promise.levels import LEVELS
 from diurnal.show.web.models.shape import AFTER, NAME, NUMBER, SIGNED, STREAM, shown
 
 REFUSED = {
@@ -66,7 +67,7 @@ class StreamInfo(BaseModel):
     model_config = shown(LISTED)
 
     stream: str = Field(description=NAME)
-    level: Literal["pattern", "strong", "cycle"] = Field(description="What is protected: see /promise.")
+    level: str = Field(description="What is protected: see /promise.", json_schema_extra={"enum": list(LEVELS)})
     query: str = Field(description="What is reported: mean, sum, share or histogram.")
     unit: str = Field(description="What values are in.")
     groups: list[str] = Field(description="What the rows of a step are called.")
@@ -190,7 +191,7 @@ class Numbers(BaseModel):
 
     model_config = shown(PROMISED)
 
-    level: str = Field(description="pattern, strong or cycle.")
+    level: str = Field(description=f"One of {', '.join(LEVELS)}.")
     epsilon: str | None = Field(description="For a shift of a household's periodic component, for ever.")
     cycle_epsilon: str | None = Field(description="For a household's variations in any one reported cycle.")
     delta: str | None = Field(description="Where noise is Gaussian.")
