@@ -7,7 +7,7 @@ field, add it here, and say in `proposal.py` what it does to the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from diurnal.errors import PlanError
 from diurnal.promise.levels import LEVELS
 from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
+from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 
 BOUNDS = "Bounds, from public knowledge"
 NOISE = "Noise"
@@ -155,6 +156,22 @@ def _levels() -> tuple[Option, ...]:
     )
 
 
+def _histogram(edges: str) -> Query:
+    try:
+        return Histogram(tuple(int(edge) for edge in edges.split(",")))
+    except ValueError:
+        raise PlanError("cli-edges") from None
+
+
+QUERIES: Mapping[str, Callable[[PlanRequest], Query | None]] = {
+    "mean": lambda _: Mean(),
+    "sum": lambda _: Sum(),
+    "share": lambda request: None if request.above is None else Share(above=request.above),
+    "histogram": lambda request: None if request.edges is None else _histogram(request.edges),
+}
+"""Every query that can be asked for by its name; None where a request lacks what it needs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
     """What a plan is asked for. How fields are asked for and described is in their annotations."""
@@ -180,7 +197,7 @@ class PlanRequest:
         Ask(
             help="mean, sum, share (--above) or histogram (--edges).",
             description="What is to be reported.",
-            choices=("mean", "sum", "share", "histogram"),
+            choices=tuple(QUERIES),
             control=Control(
                 section=REPORTED,
                 label="Query",
@@ -409,6 +426,17 @@ class PlanRequest:
             control=Control(section=MORE, label="Least homes of a group", needed=True),
         ),
     ] = 15
+
+    def asked_query(self) -> Query:
+        """The query that is asked for.
+
+        Raises:
+            PlanError: There is none of that name, or what it needs is missing.
+        """
+        query = QUERIES[self.query](self) if self.query in QUERIES else None
+        if query is None:
+            raise PlanError("cli-query", given=self.query)
+        return query
 
     def check(self) -> None:
         """Refuse what contradicts itself, before anything is read.

@@ -18,7 +18,6 @@ from diurnal.planning.planner import best_split, choose, epsilon_for, explain, p
 from diurnal.planning.prediction import Prediction, Row
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.levels import LEVELS
-from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 from diurnal.readings.panel import Panel, Shape
 from diurnal.show.plan_request import PlanRequest
 
@@ -104,7 +103,7 @@ def propose(
 def _draft(request: PlanRequest, homes: Shape | Panel, domain: tuple[int, int] | None) -> Plan:
     bound = request.variation_bound if request.cycle_radius is None else Ellipsoid(radius=request.cycle_radius)
     return Plan(
-        query=_query(request.query, request.above, request.edges),
+        query=request.asked_query(),
         level=request.level,
         epsilon=_epsilon(request),
         cycle_epsilon=request.cycle_epsilon,
@@ -140,19 +139,6 @@ def _epsilon(request: PlanRequest) -> str:
     if sum(given is not None for given in ways) != 1:
         raise PlanError("cli-epsilon-missing")
     return "1" if request.epsilon is None else request.epsilon
-
-
-def _query(name: str, above: int | None, edges: str | None) -> Query:
-    if name == "share" and above is not None:
-        return Share(above=above)
-    if name == "histogram" and edges is not None:
-        try:
-            return Histogram(tuple(int(edge) for edge in edges.split(",")))
-        except ValueError:
-            raise PlanError("cli-edges") from None
-    if name in ("mean", "sum"):
-        return Mean() if name == "mean" else Sum()
-    raise PlanError("cli-query", given=name)
 
 
 def _around(draft: Plan, elsewhere: Panel | None, level: str | None, body_radius: int) -> Plan:
