@@ -8,9 +8,9 @@ field, add it here, and say in `proposal.py` what it does to the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from diurnal.errors import PlanError
 from diurnal.promise.levels import LEVELS
@@ -28,9 +28,12 @@ DECIMAL = {"pattern": r"^[0-9]{1,12}(\.[0-9]{1,12})?$"}
 """A decimal in text, so that nothing is lost in a float."""
 LENGTH = {"ge": 1, "le": 10**9}
 """How far readings may be apart."""
+EPSILON_OF_A_CYCLE = "ε for any one reported cycle"
+AN_EPSILON: Mapping[str, Any] = {"kind": "decimal", "value": "1", "needed": True, "slider": ("0.01", "10")}
+"""How the explorer asks for an epsilon."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
     """One choice in a list of the explorer."""
 
@@ -42,7 +45,7 @@ class Option:
     """What is true once it is chosen: controls with such a `when` are shown."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Control:
     """How the explorer asks for a field."""
 
@@ -132,11 +135,20 @@ class Field:
     def options(self) -> tuple[Option, ...]:
         """What can be chosen in its control; nothing where something is typed."""
         named = self.ask.control.options if self.ask.control else ()
-        return named or tuple(Option(value=each, label=each) for each in self.ask.choices)
+        return named or tuple(Option(each, each) for each in self.ask.choices)
 
 
-def _options(*named: tuple[str, str]) -> tuple[Option, ...]:
-    return tuple(Option(value=value, label=label) for value, label in named)
+Kind = TypeVar("Kind")
+
+
+def asked(default: Kind, help: str, **more: Any) -> Kind:  # noqa: A002
+    """A field of a request: its default, the help of its flag, and what else `Ask` has."""
+    made: Kind = field(default=default, metadata={"ask": Ask(help=help, **more)})
+    return made
+
+
+def _options(**labels: str) -> tuple[Option, ...]:
+    return tuple(Option(value, label) for value, label in labels.items())
 
 
 def _levels() -> tuple[Option, ...]:
@@ -151,7 +163,7 @@ def _levels() -> tuple[Option, ...]:
         for name, level in LEVELS.items()
     }
     return tuple(
-        Option(value=name, label=level.label, marks=tuple(mark for mark, is_so in marks[name].items() if is_so))
+        Option(name, level.label, marks=tuple(mark for mark, is_so in marks[name].items() if is_so))
         for name, level in LEVELS.items()
     )
 
@@ -174,258 +186,191 @@ QUERIES: Mapping[str, Callable[[PlanRequest], Query | None]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """What a plan is asked for. How fields are asked for and described is in their annotations."""
+    """What a plan is asked for. A field has its default, its flag's help, and how else it is asked for."""
 
-    epsilon: Annotated[
-        str | None,
-        Ask(
-            help="For a shift of a home's periodic component, for ever.",
-            limits=DECIMAL,
-            control=Control(
-                section=PROMISED,
-                label="ε for a shift of the usual cycle, for ever",
-                cycle_label="ε for any one reported cycle",
-                kind="decimal",
-                value="1",
-                needed=True,
-                slider=("0.01", "10"),
+    epsilon: str | None = asked(
+        None,
+        "For a shift of a home's periodic component, for ever.",
+        limits=DECIMAL,
+        control=Control(
+            PROMISED, "ε for a shift of the usual cycle, for ever", cycle_label=EPSILON_OF_A_CYCLE, **AN_EPSILON
+        ),
+    )
+    query: str = asked(
+        "mean",
+        "mean, sum, share (--above) or histogram (--edges).",
+        description="What is to be reported.",
+        choices=tuple(QUERIES),
+        control=Control(
+            REPORTED,
+            "Query",
+            options=_options(
+                mean="average home (mean)", sum="all homes together (sum)", share="share of homes above"
             ),
         ),
-    ] = None
-    query: Annotated[
-        str,
-        Ask(
-            help="mean, sum, share (--above) or histogram (--edges).",
-            description="What is to be reported.",
-            choices=tuple(QUERIES),
-            control=Control(
-                section=REPORTED,
-                label="Query",
-                options=_options(
-                    ("mean", "average home (mean)"),
-                    ("sum", "all homes together (sum)"),
-                    ("share", "share of homes above"),
-                ),
-            ),
+    )
+    above: int | None = asked(
+        None,
+        "For share: the reading to count homes above.",
+        description="For share: homes above it are counted.",
+        limits={"ge": -(10**9), "le": 10**9},
+        control=Control(REPORTED, "Above", when="counts", value="1000", needed=True, in_unit=True),
+    )
+    edges: str | None = asked(
+        None,
+        "For histogram: 200,500,1000 makes four bins.",
+        limits={"max_length": 200, "pattern": r"^-?\d{1,9}(,-?\d{1,9}){0,15}$"},
+    )
+    level: str = asked(
+        "strong",
+        f"{', '.join(level.label for level in LEVELS.values())}.",
+        description="What is to be protected.",
+        choices=tuple(LEVELS),
+        control=Control(REPORTED, "Level", when="measures", options=_levels()),
+    )
+    groups: str | None = asked(
+        None,
+        "The partition to report by, such as suburb.",
+        limits={"max_length": 64},
+        control=Control(REPORTED, "Groups", options=(Option("", "the whole roster"),)),
+    )
+    history: int = asked(
+        91,
+        "How many whole cycles to learn patterns from.",
+        limits={"ge": 1, "le": 3660},
+        control=Control(
+            WHO, "History (cycles)", when="learns", needed=True, slider=("1", "400"), slides="the history"
         ),
-    ] = "mean"
-    above: Annotated[
-        int | None,
-        Ask(
-            help="For share: the reading to count homes above.",
-            description="For share: homes above it are counted.",
-            limits={"ge": -(10**9), "le": 10**9},
-            control=Control(
-                section=REPORTED, label="Above", when="counts", value="1000", needed=True, in_unit=True
-            ),
+    )
+    statistic: str = asked(
+        "mean",
+        "A home's profile: mean, or in pattern mode base-load, which hides less.",
+        choices=("mean", "base-load"),
+    )
+    cycle_epsilon: str | None = asked(
+        None,
+        "For one home in one reported cycle; epsilon's.",
+        description="For one home in one reported cycle; as epsilon unless given.",
+        limits=DECIMAL,
+        control=Control(PROMISED, EPSILON_OF_A_CYCLE, when="layered", **AN_EPSILON),
+    )
+    target_error: str | None = asked(
+        None,
+        "Instead of --epsilon: the least one with such an error.",
+        description="Instead of epsilon: the least one with such an error.",
+        limits=DECIMAL,
+    )
+    total_epsilon: str | None = asked(
+        None,
+        "Instead of --epsilon: both of a strong plan together, split at best.",
+        description="Instead of epsilon: both of a strong plan, split at best.",
+        limits=DECIMAL,
+    )
+    domain: tuple[int, int] | None = asked(
+        None,
+        "Least and largest reading; the panel's own.",
+        description="The least and the largest reading of a step; the panel's own unless given.",
+        panel=BOUNDS,
+        control=Control(
+            BOUNDS,
+            "Least reading",
+            second_label="Largest reading",
+            placeholder="as in the panel",
+            in_unit=True,
         ),
-    ] = None
-    edges: Annotated[
-        str | None,
-        Ask(
-            help="For histogram: 200,500,1000 makes four bins.",
-            limits={"max_length": 200, "pattern": r"^-?\d{1,9}(,-?\d{1,9}){0,15}$"},
+    )
+    mean_reading: str | None = asked(
+        None,
+        "The PUBLIC mean of a reading, from statistics.",
+        panel=BOUNDS,
+        limits=DECIMAL,
+        control=Control(
+            BOUNDS,
+            "Public mean of a reading",
+            when="learns",
+            kind="decimal",
+            placeholder="not known",
+            in_unit=True,
         ),
-    ] = None
-    level: Annotated[
-        str,
-        Ask(
-            help=f"{', '.join(level.label for level in LEVELS.values())}.",
-            description="What is to be protected.",
-            choices=tuple(LEVELS),
-            control=Control(section=REPORTED, label="Level", when="measures", options=_levels()),
+    )
+    free: bool = asked(True, "Pattern mode: a reference from the history's variations.", panel=BOUNDS)
+    body_radius: int | None = asked(
+        None,
+        "How far a home's profile may be from the public one.",
+        panel=BOUNDS,
+        limits=LENGTH,
+        control=Control(
+            BOUNDS,
+            "Radius of profiles",
+            when="learns",
+            placeholder="chosen for you",
+            slider=("1", "100000"),
+            slides="the radius of profiles; at its left end it is chosen for you",
+            in_unit=True,
         ),
-    ] = "strong"
-    groups: Annotated[
-        str | None,
-        Ask(
-            help="The partition to report by, such as suburb.",
-            limits={"max_length": 64},
-            control=Control(section=REPORTED, label="Groups", options=_options(("", "the whole roster"))),
+    )
+    cycle_radius: int | None = asked(None, "How long a day's variations may be.", panel=BOUNDS, limits=LENGTH)
+    variation_bound: int | None = asked(
+        None,
+        "Clip variations slot by slot to this instead.",
+        description="Instead of cycle_radius: clip variations to it slot by slot.",
+        panel=BOUNDS,
+        limits=LENGTH,
+        control=Control(
+            BOUNDS,
+            "Bound on a cycle\N{RIGHT SINGLE QUOTATION MARK}s variations",
+            when="layered",
+            placeholder="none",
+            in_unit=True,
         ),
-    ] = None
-    history: Annotated[
-        int,
-        Ask(
-            help="How many whole cycles to learn patterns from.",
-            limits={"ge": 1, "le": 3660},
-            control=Control(
-                section=WHO,
-                label="History (cycles)",
-                when="learns",
-                needed=True,
-                slider=("1", "400"),
-                slides="the history",
-            ),
-        ),
-    ] = 91
-    statistic: Annotated[
-        str,
-        Ask(
-            help="A home's profile: mean, or in pattern mode base-load, which hides less.",
-            choices=("mean", "base-load"),
-        ),
-    ] = "mean"
-    cycle_epsilon: Annotated[
-        str | None,
-        Ask(
-            help="For one home in one reported cycle; epsilon's.",
-            description="For one home in one reported cycle; as epsilon unless given.",
-            limits=DECIMAL,
-            control=Control(
-                section=PROMISED,
-                label="ε for any one reported cycle",
-                when="layered",
-                kind="decimal",
-                value="1",
-                needed=True,
-                slider=("0.01", "10"),
-            ),
-        ),
-    ] = None
-    target_error: Annotated[
-        str | None,
-        Ask(
-            help="Instead of --epsilon: the least one with such an error.",
-            description="Instead of epsilon: the least one with such an error.",
-            limits=DECIMAL,
-        ),
-    ] = None
-    total_epsilon: Annotated[
-        str | None,
-        Ask(
-            help="Instead of --epsilon: both of a strong plan together, split at best.",
-            description="Instead of epsilon: both of a strong plan, split at best.",
-            limits=DECIMAL,
-        ),
-    ] = None
-    domain: Annotated[
-        tuple[int, int] | None,
-        Ask(
-            help="Least and largest reading; the panel's own.",
-            description="The least and the largest reading of a step; the panel's own unless given.",
-            panel=BOUNDS,
-            control=Control(
-                section=BOUNDS,
-                label="Least reading",
-                second_label="Largest reading",
-                placeholder="as in the panel",
-                in_unit=True,
-            ),
-        ),
-    ] = None
-    mean_reading: Annotated[
-        str | None,
-        Ask(
-            help="The PUBLIC mean of a reading, from statistics.",
-            panel=BOUNDS,
-            limits=DECIMAL,
-            control=Control(
-                section=BOUNDS,
-                label="Public mean of a reading",
-                when="learns",
-                kind="decimal",
-                placeholder="not known",
-                in_unit=True,
-            ),
-        ),
-    ] = None
-    free: Annotated[bool, Ask(help="Pattern mode: a reference from the history's variations.", panel=BOUNDS)] = True
-    body_radius: Annotated[
-        int | None,
-        Ask(
-            help="How far a home's profile may be from the public one.",
-            panel=BOUNDS,
-            limits=LENGTH,
-            control=Control(
-                section=BOUNDS,
-                label="Radius of profiles",
-                when="learns",
-                placeholder="chosen for you",
-                slider=("1", "100000"),
-                slides="the radius of profiles; at its left end it is chosen for you",
-                in_unit=True,
-            ),
-        ),
-    ] = None
-    cycle_radius: Annotated[
-        int | None, Ask(help="How long a day's variations may be.", panel=BOUNDS, limits=LENGTH)
-    ] = None
-    variation_bound: Annotated[
-        int | None,
-        Ask(
-            help="Clip variations slot by slot to this instead.",
-            description="Instead of cycle_radius: clip variations to it slot by slot.",
-            panel=BOUNDS,
-            limits=LENGTH,
-            control=Control(
-                section=BOUNDS,
-                label="Bound on a cycle\N{RIGHT SINGLE QUOTATION MARK}s variations",
-                when="layered",
-                placeholder="none",
-                in_unit=True,
-            ),
-        ),
-    ] = None
-    mechanism: Annotated[
-        str,
-        Ask(
-            help=f"{', '.join(get_args(MechanismName))}.",
-            description="The noise of the pattern; auto takes the one with the least error.",
-            panel=NOISE,
-            choices=get_args(MechanismName),
-            control=Control(section=MORE, label="Mechanism of the pattern", cycle_label="Mechanism of a cycle"),
-        ),
-    ] = "auto"
-    cycle_mechanism: Annotated[
-        str,
-        Ask(
-            help="The same, or blocks, for the cycle layer of strong mode.",
-            description="The noise of a cycle, in strong mode.",
-            panel=NOISE,
-            choices=get_args(CycleMechanismName),
-            control=Control(section=MORE, label="Mechanism of a cycle", when="layered"),
-        ),
-    ] = "auto"
-    delta: Annotated[
-        str | None,
-        Ask(
-            help="For Gaussian noise.",
-            description="For Gaussian noise: 1e-6.",
-            panel=NOISE,
-            limits={"pattern": r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$"},
-            control=Control(section=MORE, label="δ, for gaussian", kind="chance", placeholder="none"),
-        ),
-    ] = None
-    grace: Annotated[
-        int,
-        Ask(
-            help="How many steps to wait for late readings.",
-            description="How many steps to wait for late readings. With 0 a step is reported with the first batch "
-            "that has readings of a tenth of the homes.",
-            least=0,
-            limits={"le": 10_000},
-            control=Control(section=MORE, label="Steps to wait for late readings"),
-        ),
-    ] = 2
-    deadline: Annotated[
-        int | None,
-        Ask(
-            help="After how many steps a step closes with what is there. Two days unless given.",
-            description="After how many steps a step closes with what is there, from its end or the first reading "
-            "of its cycle, whichever is later; two days unless given.",
-            least=1,
-            limits={"le": 100_000},
-        ),
-    ] = None
-    minimum_group: Annotated[
-        int,
-        Ask(
-            help="The least homes a published sum may be of.",
-            limits={"ge": 1, "le": 10**6},
-            control=Control(section=MORE, label="Least homes of a group", needed=True),
-        ),
-    ] = 15
+    )
+    mechanism: str = asked(
+        "auto",
+        f"{', '.join(get_args(MechanismName))}.",
+        description="The noise of the pattern; auto takes the one with the least error.",
+        panel=NOISE,
+        choices=get_args(MechanismName),
+        control=Control(MORE, "Mechanism of the pattern", cycle_label="Mechanism of a cycle"),
+    )
+    cycle_mechanism: str = asked(
+        "auto",
+        "The same, or blocks, for the cycle layer of strong mode.",
+        description="The noise of a cycle, in strong mode.",
+        panel=NOISE,
+        choices=get_args(CycleMechanismName),
+        control=Control(MORE, "Mechanism of a cycle", when="layered"),
+    )
+    delta: str | None = asked(
+        None,
+        "For Gaussian noise.",
+        description="For Gaussian noise: 1e-6.",
+        panel=NOISE,
+        limits={"pattern": r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$"},
+        control=Control(MORE, "δ, for gaussian", kind="chance", placeholder="none"),
+    )
+    grace: int = asked(
+        2,
+        "How many steps to wait for late readings.",
+        description="How many steps to wait for late readings. With 0 a step is reported with the first batch that "
+        "has readings of a tenth of the homes.",
+        least=0,
+        limits={"le": 10_000},
+        control=Control(MORE, "Steps to wait for late readings"),
+    )
+    deadline: int | None = asked(
+        None,
+        "After how many steps a step closes with what is there. Two days unless given.",
+        description="After how many steps a step closes with what is there, from its end or the first reading of "
+        "its cycle, whichever is later; two days unless given.",
+        least=1,
+        limits={"le": 100_000},
+    )
+    minimum_group: int = asked(
+        15,
+        "The least homes a published sum may be of.",
+        limits={"ge": 1, "le": 10**6},
+        control=Control(MORE, "Least homes of a group", needed=True),
+    )
 
     def asked_query(self) -> Query:
         """The query that is asked for.
@@ -455,28 +400,24 @@ class PlanRequest:
 class WhatIfRequest(PlanRequest):
     """What the service may be asked for besides: a plan as it would be for other homes or another cycle."""
 
-    period: Annotated[
-        str | None,
-        Ask(
-            help="How long a cycle is; the panel's own unless given.",
-            limits={"max_length": 16, "examples": ["1d", "7d"]},
-            control=Control(section=REPORTED, label="Period", options=_options(("1d", "1 day"), ("7d", "1 week"))),
+    period: str | None = asked(
+        None,
+        "How long a cycle is; the panel's own unless given.",
+        limits={"max_length": 16, "examples": ["1d", "7d"]},
+        control=Control(REPORTED, "Period", options=(Option("1d", "1 day"), Option("7d", "1 week"))),
+    )
+    households: int | None = asked(
+        None,
+        "n; as many as the panel has unless given.",
+        limits={"ge": 1, "le": 10**8},
+        control=Control(
+            WHO,
+            "Households n in a group",
+            placeholder="as in the panel",
+            slider=("15", "1000000"),
+            slides="the number of households",
         ),
-    ] = None
-    households: Annotated[
-        int | None,
-        Ask(
-            help="n; as many as the panel has unless given.",
-            limits={"ge": 1, "le": 10**8},
-            control=Control(
-                section=WHO,
-                label="Households n in a group",
-                placeholder="as in the panel",
-                slider=("15", "1000000"),
-                slides="the number of households",
-            ),
-        ),
-    ] = None
+    )
 
 
 @cache
@@ -486,7 +427,6 @@ def asked_fields(request: type[PlanRequest]) -> Sequence[Field]:
 
 
 def _fields(request: type[PlanRequest]) -> Iterator[Field]:
-    hints = get_type_hints(request, include_extras=True)
-    for field in fields(request):
-        kind, ask = get_args(hints[field.name])
-        yield Field(name=field.name, kind=kind, default=field.default, ask=ask)
+    kinds = get_type_hints(request)
+    for each in fields(request):
+        yield Field(name=each.name, kind=kinds[each.name], default=each.default, ask=each.metadata["ask"])
