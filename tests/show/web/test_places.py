@@ -284,7 +284,7 @@ def test_a_limit_is_told_once_a_minute():
         def emit(self, record):
             lines.append((record.getMessage(), record.fields))
 
-    logger, hears, metrics = logging.getLogger("diurnal.web"), Hears(), Metrics()
+    logger, hears, metrics = logging.getLogger("diurnal.show"), Hears(), Metrics()
     logger.addHandler(hears)
     try:
         met = Met(metrics, lambda: now[0])

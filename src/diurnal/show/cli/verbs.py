@@ -177,7 +177,7 @@ class _Failing:
             # Rich ends so where a pipe is broken.
             error = BrokenPipeError()
         code, words = _failure(error, self._screen.verb)
-        self._screen.log("failed", seconds=seconds, error=type(error).__name__)
+        self._screen.log("failed", seconds=seconds, error=error)
         if isinstance(error, BrokenPipeError) and sys.stdout is not None:
             # Whoever read this has gone: what is still in the buffer must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

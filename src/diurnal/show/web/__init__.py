@@ -12,7 +12,7 @@
     arrow       a stream of record batches, checked before anything is made of it
     pages, events    reports as they are read: in pages that never change (`response_cache`), or as they come
     models      the shapes of questions and answers, for the description that programs read
-    metrics, log     what the operator sees
+    metrics     what the operator sees, with the log (`show/log.py`)
     limits, resources    how much of everything is allowed, and what the system has
     server      how it is run and stopped; `workers` where several processes answer
 

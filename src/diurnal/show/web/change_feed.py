@@ -16,7 +16,7 @@ from typing import TypeVar
 from diurnal.curator.ledger import Event
 from diurnal.curator.public_reader import Look, Published, Reader
 from diurnal.errors import DiurnalError
-from diurnal.show.web.log import told
+from diurnal.show.log import told
 from diurnal.show.web.problems import ProblemError
 
 TOLD_AT_ONCE = 10

@@ -30,7 +30,8 @@ from diurnal.readings.formats.base import Format
 from diurnal.readings.formats.long import Long, unit_in
 from diurnal.readings.panel import Panel
 from diurnal.readings.source import read
-from diurnal.show.web import arrow, log, problems
+from diurnal.show import log
+from diurnal.show.web import arrow, problems
 from diurnal.show.web.access import FOR_INGEST, IngestRoute
 from diurnal.show.web.models import batches, shape
 from diurnal.show.web.problems import ProblemError

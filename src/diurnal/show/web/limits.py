@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Protocol
 
-from diurnal.show.web.log import told
+from diurnal.show.log import told
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.problems import ProblemError
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from diurnal.show.log import told
 from diurnal.show.web import problems
 from diurnal.show.web.access import Access, shown_by
 from diurnal.show.web.limits import Buckets, Later, Met, Places, client_in
-from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings

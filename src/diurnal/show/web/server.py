@@ -24,7 +24,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from diurnal.errors import DiurnalError, InputError, StoreError
-from diurnal.show.web import log, problems
+from diurnal.show import log
+from diurnal.show.web import problems
 from diurnal.show.web.access import Access
 from diurnal.show.web.app import application
 from diurnal.show.web.limits import Connections

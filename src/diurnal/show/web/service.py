@@ -27,9 +27,9 @@ from diurnal.readings.grid import Grid
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
 from diurnal.readings.source import Readings
+from diurnal.show.log import told
 from diurnal.show.web.change_feed import ChangeFeed
 from diurnal.show.web.limits import Met, Places
-from diurnal.show.web.log import told
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.pages import Page, PageAsked, Pages
 from diurnal.show.web.resources import folders, has_room
