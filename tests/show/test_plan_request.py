@@ -43,7 +43,7 @@ def test_the_fields_are_those_of_the_request():
     """Every field says what it is, in the order in which they stand."""
     assert [field.name for field in asked_fields(PlanRequest)] == [each.name for each in fields(PlanRequest)]
     assert all(
-        field.ask.help.endswith(".") and field.description.endswith(".") for field in asked_fields(WhatIfRequest)
+        field.help.endswith(".") and field.description.endswith(".") for field in asked_fields(WhatIfRequest)
     )
 
 
@@ -51,9 +51,9 @@ def test_every_field_is_a_flag(flags):
     """With its help, default and heading; the command line has no other flag about the plan."""
     for field in asked_fields(PlanRequest):
         flag = flags[field.name]
-        assert (flag.help, flag.default) == (field.ask.help, field.default)
+        assert (flag.help, flag.default) == (field.help, field.default)
         assert flag.opts == [f"--{field.name.replace('_', '-')}"]
-        assert flag.rich_help_panel == field.ask.panel
+        assert flag.rich_help_panel == field.panel
     assert set(flags) == {field.name for field in asked_fields(PlanRequest)} | ONLY_HERE
 
 
@@ -63,7 +63,7 @@ def test_every_field_can_be_sent(field):
     told = PlanQuestion.model_json_schema()["properties"][field.name]
     assert told["description"] == field.description
     assert told["default"] == field.default
-    assert tuple(told.get("enum", ())) == field.ask.choices
+    assert tuple(told.get("enum", ())) == field.choices
     kinds = {key: value for part in (told, *told.get("anyOf", ())) for key, value in part.items()}
     names = {"ge": "minimum", "le": "maximum", "max_length": "maxLength"}
     for limit, value in field.limits.items():
@@ -79,7 +79,7 @@ def test_nothing_else_can_be_sent():
 @every_field
 def test_the_explorer_asks_for_what_has_a_control(field):
     """Each control stands once, under one of the sections, with its label, limits and choices."""
-    page, control = asyncio.run(custodian()).body.decode(), field.ask.control
+    page, control = asyncio.run(custodian()).body.decode(), field.control
     asked = re.findall(rf'data-field="{field.name}".*', page)
     if control is None or control.second_label:
         assert asked == []

@@ -7,8 +7,8 @@ field, add it here, and say in `proposal.py` what it does to the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -78,72 +78,67 @@ class Control:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
-    """What a field of a request is, beside its type and default."""
+class Field:
+    """A field of a request, of which every surface is made."""
 
+    name: str = ""
+    """The argument, and the key of JSON; a flag has dashes."""
+    kind: Any = None
+    """Its type."""
+    default: Any
+    """What it is unless given."""
     help: str
     """The help of its flag."""
-    description: str = ""
-    """Its description in the service's API; its help unless given."""
+    description: str
+    """Its description in the service's API."""
     panel: str | None = None
     """The heading of its flag in the help."""
     choices: tuple[str, ...] = ()
     """Every value it can have; the service refuses others, and plans do."""
     least: int | None = None
     """The least value that a flag takes."""
-    limits: Mapping[str, Any] | None = None
+    limits: Mapping[str, Any]
     """What the service takes of it, by the names that pydantic has for limits."""
     control: Control | None = None
     """How the explorer asks for it; not at all unless given."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """A field of a request, as surfaces are made of it."""
-
-    name: str
-    """The argument, and the key of JSON; a flag has dashes."""
-    kind: Any
-    """Its type."""
-    default: Any
-    """What it is unless given."""
-    ask: Ask
-    """All else."""
-
-    @property
-    def description(self) -> str:
-        """What it is, where it is no flag."""
-        return self.ask.description or self.ask.help
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """What the service takes of it, by the names that pydantic has for limits."""
-        return {**({} if self.ask.least is None else {"ge": self.ask.least}), **(self.ask.limits or {})}
-
     @property
     def section(self) -> str | None:
         """The heading it stands under in the explorer; None where that does not ask for it."""
-        return self.ask.control.section if self.ask.control else None
+        return self.control.section if self.control else None
 
     @property
     def begins(self) -> str:
         """What its control begins with."""
-        begun = self.ask.control.value if self.ask.control else ""
+        begun = self.control.value if self.control else ""
         return begun or ("" if self.default is None else str(self.default))
 
     @property
     def options(self) -> tuple[Option, ...]:
         """What can be chosen in its control; nothing where something is typed."""
-        named = self.ask.control.options if self.ask.control else ()
-        return named or tuple(Option(each, each) for each in self.ask.choices)
+        named = self.control.options if self.control else ()
+        return named or tuple(Option(each, each) for each in self.choices)
 
 
 Kind = TypeVar("Kind")
 
 
-def asked(default: Kind, help: str, **more: Any) -> Kind:  # noqa: A002
-    """A field of a request: its default, the help of its flag, and what else `Ask` has."""
-    made: Kind = field(default=default, metadata={"ask": Ask(help=help, **more)})
+def asked(
+    default: Kind,
+    help: str,  # noqa: A002
+    *,
+    description: str = "",
+    least: int | None = None,
+    limits: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Kind:
+    """A field of a request: its default, the help of its flag, and what else `Field` has.
+
+    Its description is its help unless given; what a flag takes no less of, the service does not either.
+    """
+    taken = {**({} if least is None else {"ge": least}), **(limits or {})}
+    about = Field(default=default, help=help, description=description or help, least=least, limits=taken, **more)
+    made: Kind = field(default=default, metadata={"field": about})
     return made
 
 
@@ -423,10 +418,5 @@ class WhatIfRequest(PlanRequest):
 @cache
 def asked_fields(request: type[PlanRequest]) -> Sequence[Field]:
     """The fields of a kind of request, in order."""
-    return tuple(_fields(request))
-
-
-def _fields(request: type[PlanRequest]) -> Iterator[Field]:
     kinds = get_type_hints(request)
-    for each in fields(request):
-        yield Field(name=each.name, kind=kinds[each.name], default=each.default, ask=each.metadata["ask"])
+    return tuple(replace(each.metadata["field"], name=each.name, kind=kinds[each.name]) for each in fields(request))

@@ -141,7 +141,7 @@ def _parameters(of: inspect.Parameter) -> list[inspect.Parameter]:
             inspect.Parameter.KEYWORD_ONLY,
             default=each.default,
             annotation=Annotated[
-                each.kind, typer.Option(help=each.ask.help, rich_help_panel=each.ask.panel, min=each.ask.least)
+                each.kind, typer.Option(help=each.help, rich_help_panel=each.panel, min=each.least)
             ],
         )
         for each in asked_fields(PlanRequest)

@@ -12,7 +12,7 @@ from diurnal.show.web.models.shape import HEAD, NAME, NUMBER, SIGNED, STANDS, ST
 
 _FIELDS: dict[str, Any] = {
     field.name: (
-        Literal[field.ask.choices] if field.ask.choices else field.kind,
+        Literal[field.choices] if field.choices else field.kind,
         Field(field.default, description=field.description, **field.limits),
     )
     for field in asked_fields(WhatIfRequest)
