@@ -77,7 +77,8 @@ from diurnal.readings.panel_export import write
 from diurnal.readings.panel_file import open_panel, save_panel
 from diurnal.readings.quality import Quality
 
-_register_chart_modules(*(f"diurnal.show.{room}" for room in ("attacks", "audit", "charts", "figures", "rivals")))
+_CHARTS = ("attack_charts", "audit", "charts", "figure_charts", "rival_charts")
+_register_chart_modules(*(f"diurnal.show.{module}" for module in _CHARTS))
 
 __version__ = "0.1.0"
 

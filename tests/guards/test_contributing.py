@@ -16,10 +16,13 @@ TOLD = re.findall(r"^    git apply (\S+)\n    python -m pytest (.+)$", GUIDE, fl
 """Every diff, and the tests that the text says to run with it."""
 
 
-def test_there_is_a_diff_for_a_format_a_mechanism_a_baseline_an_engine_and_a_query():
-    """The guide tells of every diff that is kept, and of each of the five."""
+RECIPES = ("format", "mechanism", "baseline", "engine", "query", "level", "column")
+
+
+def test_there_is_a_diff_for_everything_that_is_added_by_a_recipe():
+    """The guide tells of every diff that is kept, and of each of the seven."""
     kept = {path.name for path in (ROOT / "docs" / "contributing").iterdir()}
-    assert kept == {"format.diff", "mechanism.diff", "baseline.diff", "engine.diff", "query.diff"}
+    assert kept == {f"{name}.diff" for name in RECIPES}
     assert {pathlib.Path(diff).name for diff, _ in TOLD} == kept
 
 

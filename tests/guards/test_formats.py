@@ -5,6 +5,7 @@ ever in tests/kept, by format and version. All of it is about made-up homes. Sto
 tests/curator/test_versions.py; what the service answers is looked at by tests/show/web/test_schema.py.
 """
 
+import csv
 import json
 import pathlib
 import re
@@ -18,11 +19,13 @@ import pytest
 import diurnal as dn
 import support
 from diurnal.curator import database, started_plan
+from diurnal.curator.release import COLUMNS
 from diurnal.errors import InputError, PlanError, ReadingsError, StoreError
 from diurnal.planning import plan as plans
 from diurnal.readings import panel_file
+from diurnal.show import certificate as certificates
 from diurnal.show.cli import screen
-from diurnal.show.export import COLUMNS, export
+from diurnal.show.export import export
 from diurnal.show.web import tokens
 from support import refuses
 
@@ -30,7 +33,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "kept"
 STORE = ROOT / "tests" / "curator" / "stores" / "1"
 NOW = {"plan": plans.VERSION, "panel": panel_file.VERSION, "tokens": tokens.VERSION, "json": screen.JSON_VERSION}
-NOW |= {"rows": 1, "service": 1}
+NOW |= {"certificate": certificates.VERSION, "rows": 1, "service": 1}
 """The version of each format. Rows carry none in their files, and the service's is in its address."""
 
 TOKEN = "dn_ingest_this-one-is-for-tests-and-opens-nothing-anywhere"
@@ -105,6 +108,43 @@ def _export(folder):
     curator = dn.Curator.open(folder / "store" / "city.db")
     for name in ("rows.csv", "rows.jsonl", "rows.parquet"):
         export(curator, curator.streams()[0], folder / name)
+
+
+def _certificates():
+    """The words of certificates of all kinds: without numbers, and without what is predicted of each mechanism."""
+    town, grid = support.town(), dn.Grid()
+    small = dn.Shape(group_sizes=(40,), grid=dn.Grid(slots=4), n_cycles=12)
+    large = dn.Shape(group_sizes=(60,), grid=grid, n_cycles=200)
+    bounded = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "cube", "variation_bound": 5}
+    counting = {"level": "cycle", "query": dn.Share(above=3), "history": 0}
+    fields = {
+        "pattern": {"level": "pattern", "mechanism": "laplace"},
+        "strong": {**bounded, "basis": dn.Basis(size=3), "cycle_basis": dn.Basis(size=3)},
+        "basis": support.BASIS,
+        "cycle": counting,
+        "gaussian": {**counting, "mechanism": "gaussian", "delta": "1e-6"},
+    }
+    plans = {name: support.plan_for(town, **{**each, "horizon": 10}) for name, each in fields.items()}
+    draft = dn.Plan(level="pattern", epsilon="0.1", domain=(0, 8000), history=91, grid=grid)
+    made = {name: certificates.certificate(plan, small) for name, plan in plans.items()}
+    made["open-data"] = certificates.certificate(plans["strong"], small, open_data=town)
+    for name, free in (("free", True), ("table", False)):
+        plan = dn.with_public_bounds(draft, large, mean_reading=400, free=free).with_(mechanism="basis")
+        made[name] = certificates.certificate(plan, large)
+    return {name: _worded(text) for name, text in made.items()}
+
+
+def _worded(text):
+    """A certificate without its numbers, nor the lines of its tables of errors and fields, which are no wording."""
+    promise, *tables = re.split(r"(?=^## (?:Predicted error|The plan))", text, flags=re.M)
+    tables = [re.sub(r"(?<=--- \|\n)(^\|.*\n)+", "", each, flags=re.M) for each in tables]
+    return re.sub(r"[0-9a-f]{64}|\d[\d,]*(\.\d+)?(e[+-]?\d+)?", "#", "".join([promise, *tables]))
+
+
+def test_the_wording_of_a_certificate_is_that_of_its_version():
+    """Not a word of a signed text changes within a version: raise `certificate.VERSION`, and keep the new words."""
+    folder = KEPT / "certificate" / str(certificates.VERSION)
+    assert _certificates() == {path.stem: path.read_text() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("form", NOW)
@@ -223,14 +263,28 @@ def test_no_key_of_json_is_taken_away(version):
 
 @pytest.mark.parametrize("version", _versions("rows"))
 def test_released_rows_are_written_as_they_were(version, tmp_path):
-    """Rows of a kept store come out as the files they came out as, in CSV, lines of JSON and Parquet."""
+    """Rows of a kept store come out as the files they came out as, in CSV, lines of JSON and Parquet; of an earlier
+    version every column that it had, as it was.
+    """
     folder = KEPT / "rows" / str(version)
     _export(tmp_path)
-    for name in ("rows.csv", "rows.jsonl"):
-        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
     then, now = (pq.read_table(each / "rows.parquet") for each in (folder, tmp_path))
-    assert now.equals(then)
-    assert tuple(then.column_names) == COLUMNS
+    assert now.select(then.column_names).equals(then)
+    if version == NOW["rows"]:
+        assert then.column_names == now.column_names == [column.name for column in COLUMNS]
+        for name in ("rows.csv", "rows.jsonl"):
+            assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    for read in (_csv_rows, _json_rows):
+        had, has = read(folder), read(tmp_path)
+        assert [{name: row[name] for name in had[0]} for row in has] == had
+
+
+def _csv_rows(folder):
+    return list(csv.DictReader((folder / "rows.csv").read_text().splitlines()))
+
+
+def _json_rows(folder):
+    return [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
 
 
 def _make():
@@ -259,6 +313,9 @@ def _make():
         tokens._save(folder / "tokens.json", [made, ended])
     if folder := fresh("json"):
         write(folder / "keys.json", _keys())
+    if folder := fresh("certificate"):
+        for name, words in _certificates().items():
+            (folder / f"{name}.md").write_text(words)
     if folder := fresh("rows"):
         _export(folder)
         shutil.rmtree(folder / "store")

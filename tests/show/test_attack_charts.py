@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from diurnal.show import attacks as charts
+from diurnal.show import attack_charts as charts
 from diurnal.study.audit.attacks import Attack, Outcome, PrivateAttack
 
 NAMES = ("no noise", "Theorem 1", "pattern, chosen", "strong, chosen")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import support
 from diurnal.errors import InputError
 from diurnal.show import comparison as page
-from diurnal.show import document, drawing, rivals
+from diurnal.show import document, drawing, rival_charts
 from diurnal.show.cli import app
 from diurnal.study.baselines import OURS, PAPER, Split, Window, task_of
 from diurnal.study.compare import compare
@@ -39,7 +39,7 @@ def made():
 def test_everybody_is_drawn(made):
     """Each chart is drawn, marked as private, with every rival's name in it."""
     scores, along = made
-    for name in rivals.CHARTS:
+    for name in rival_charts.CHARTS:
         drawn = (scores if name == "overview" else along).picture("svg", name).decode()
         assert "<svg" in drawn
         words = re.findall(r"<!-- (.*?) -->", drawn)
@@ -52,8 +52,8 @@ def test_everybody_is_drawn(made):
 
 def test_every_promise_has_words_and_a_panel():
     """What is protected is told in words; all that promise something are drawn in one of the panels."""
-    assert list(rivals.HIDES) == list(PROTECTED)
-    drawn = [protects for _, group in rivals.PANELS for protects in group]
+    assert list(rival_charts.HIDES) == list(PROTECTED)
+    drawn = [protects for _, group in rival_charts.PANELS for protects in group]
     assert sorted(drawn) == sorted(set(PROTECTED) - {"all: no data", "nothing"})
 
 
@@ -149,11 +149,11 @@ def test_the_page_has_every_score_promise_and_winner(made, tmp_path):
     files = page.write(scores, along, tmp_path / "rivals", about=about, numbers={"a": 1})
     assert {path.name for path in files} == {
         *("comparison.md", "comparison.html", "numbers.json"),
-        *(f"{name}.svg" for name in rivals.CHARTS),
+        *(f"{name}.svg" for name in rival_charts.CHARTS),
     }
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
     html, markdown = ((tmp_path / "rivals" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
-    assert html.count("data:image/svg+xml;base64,") == len(rivals.CHARTS)
+    assert html.count("data:image/svg+xml;base64,") == len(rival_charts.CHARTS)
     assert not re.search(r"(?:src|href|url\()[=\"' ]*(?:https?:)?//", html)
     for score in scores.scores:
         assert f"| {score.name} | {score.promise.hides} |" in markdown
@@ -291,9 +291,9 @@ def test_names_that_were_moved_far_have_a_line_to_them(made):
     """In a panel where names crowd, each is led to from its line's end; elsewhere none is."""
     figure, axis = plt.subplots()
     axis.set(yscale="log", ylim=(0.01, 10))
-    rivals._names(axis, {"a": (0.1, "k"), "b": (0.5, "k")})
+    rival_charts._names(axis, {"a": (0.1, "k"), "b": (0.5, "k")})
     assert not axis.lines
-    rivals._names(axis, dict.fromkeys("abcd", (0.1, "k")))
+    rival_charts._names(axis, dict.fromkeys("abcd", (0.1, "k")))
     assert len(axis.lines) == 4
     plt.close(figure)
 

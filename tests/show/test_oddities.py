@@ -9,7 +9,7 @@ import pytest
 
 import diurnal as dn
 from diurnal.errors import InputError, ReadingsError
-from diurnal.show.export import csv_text
+from diurnal.show.rows import csv_text
 from diurnal.study.town import Town
 from support import refuses
 

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import diurnal as dn
+from diurnal.curator.release import COLUMNS
 from diurnal.show.cli import app
 
 JSON_LINES = ("report", "watch")
@@ -371,7 +372,7 @@ def test_reports_are_lines_that_stay_the_same(started):
     first = run("report", "homes.parquet", "--store", "city.db", "--json")
     lines = [json.loads(line) for line in first.stdout.splitlines()]
     assert len(lines) == 20 * 48
-    assert {"step", "time", "group", "value", "unit", "std", "plan", "version"} == lines[0].keys()
+    assert {*(column.name for column in COLUMNS), "version"} == lines[0].keys()
     assert run("report", "homes.parquet", "--store", "city.db", "--json").stdout == first.stdout
     assert f"head {dn.Curator.open('city.db').head}" in first.stderr
 

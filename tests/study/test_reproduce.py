@@ -16,7 +16,7 @@ from diurnal import Panel
 from diurnal.errors import InputError, ReadingsError
 from diurnal.periodicity.correlation import correlations
 from diurnal.readings.grid import Grid
-from diurnal.show import document, figures
+from diurnal.show import document, figure_charts
 from diurnal.show import reproduction as page
 from diurnal.show.cli import app
 from diurnal.study.reproduction import accuracy, coefficients, experiments, hypotheses, reproduce, statements
@@ -288,7 +288,7 @@ def test_an_ausgrid_file_without_generation_is_judged_by_consumption(tmp_path):
         experiments.source("ausgrid", tmp_path / "nowhere.csv")
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
+@pytest.mark.parametrize("name", figure_charts.FIGURES)
 def test_every_figure_is_drawn_the_same_twice(study, name):
     """Each figure is an SVG without date or random names, so that the same result is the same file."""
     drawn = study.picture("svg", name)
@@ -302,7 +302,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(study, tmp_path):
     files = page.write(study, tmp_path / "paper")
     assert all(path.is_file() for path in files)
     html = (tmp_path / "paper" / "reproduction.html").read_text()
-    assert html.count("data:image/svg+xml;base64,") == len(figures.FIGURES)
+    assert html.count("data:image/svg+xml;base64,") == len(figure_charts.FIGURES)
     assert not re.search(r"(?:src|href|url\()[=\"' ]*(?:https?:)?//", html)
     assert "default-src 'none'" in html
     markdown = (tmp_path / "paper" / "reproduction.md").read_text()
@@ -350,7 +350,7 @@ def test_the_verb_writes_a_folder_and_prints_json(tmp_path, monkeypatch):
         *("version", "verb", "out", "files", "experiment", "data", "correlation", "ranges"),
         *("relative_error", "gain", "draws", "questions", "statements"),
     }
-    assert len(list((tmp_path / "paper").rglob("*.*"))) == len(said["files"]) == 3 + len(figures.FIGURES)
+    assert len(list((tmp_path / "paper").rglob("*.*"))) == len(said["files"]) == 3 + len(figure_charts.FIGURES)
 
 
 def test_the_verb_tells_people_what_became_of_each_statement(tmp_path, monkeypatch):

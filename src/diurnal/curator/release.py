@@ -47,6 +47,52 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of released rows, in every format: files, answers, pages and tables are made of these."""
+
+    name: str
+    """The attribute of `Report`, the key of JSON, and the heading of CSV."""
+    kind: type[int] | type[str] = str
+    """What it holds. Decimals are text: a float would not be the released value."""
+    description: str
+    """What it is."""
+    example: int | str
+    """What it can be."""
+    heading: str = ""
+    """What it is called in tables for people, `{unit}` filled in; it is not in them unless given."""
+    is_number: bool = False
+    """Whether it stands to the right in them."""
+
+
+COLUMNS = (
+    Column(name="step", kind=int, description="The number of the step.", example=4368),
+    Column(name="time", description="When the step begins.", example="2022-09-30T00:00:00+10:00", heading="time"),
+    Column(name="group", description="Whose value it is.", example="all", heading="series"),
+    Column(
+        name="value",
+        description="A decimal in text: a float would not be what was released.",
+        example="412.3",
+        heading="value ({unit})",
+        is_number=True,
+    ),
+    Column(name="unit", description="What the value is in.", example="Wh"),
+    Column(
+        name="std",
+        description="The standard deviation of its noise.",
+        example="14.2",
+        heading="std",
+        is_number=True,
+    ),
+    Column(
+        name="plan",
+        description="The stream's name: the plan's hash.",
+        example="3a1b3149bb7fe87d60ac2e3819c5f46c1334df1fd2bcf7e36636ec382efb9fb0",
+    ),
+)
+"""The columns of a released row, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """One released row. Public; everything computed from rows is post-processing and costs nothing."""
 
@@ -80,7 +126,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The keys others may rely on."""
-        return {name: getattr(self, name) for name in ("step", "time", "group", "value", "unit", "std", "plan")}
+        return {column.name: getattr(self, column.name) for column in COLUMNS}
 
 
 @dataclass(frozen=True)

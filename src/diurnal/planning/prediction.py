@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,6 +75,66 @@ class Row:
         }
 
 
+Kind = Literal["own", "other", "beside", "split"]
+"""What a row is: the plan's own, another mechanism, doing without, or a budget that is split."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionColumn:
+    """A column of the table of predicted errors, on every surface that has it."""
+
+    name: str
+    """What surfaces choose it by."""
+    heading: str
+    """What it is called in a page; `{unit}` is what errors are in."""
+    error: str = ""
+    """The one of `Errors` that it has; it is text unless given."""
+
+
+COLUMNS = {
+    column.name: column
+    for column in (
+        PredictionColumn(name="name", heading="mechanism"),
+        PredictionColumn(name="report", heading="report ({unit})", error="step"),
+        PredictionColumn(name="peak", heading="peak", error="peak"),
+        PredictionColumn(name="day", heading="day", error="day"),
+        PredictionColumn(name="month", heading="30 days", error="month"),
+        PredictionColumn(name="year", heading="year", error="year"),
+        PredictionColumn(name="dropped", heading="dropped"),
+        PredictionColumn(name="promise", heading="promise"),
+        PredictionColumn(name="note", heading="note"),
+    )
+}
+"""Every column of the table of predicted errors, by its name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A row of the table of predicted errors, as text."""
+
+    row: Row
+    """What it is about."""
+    kind: Kind
+    """What that is."""
+
+    def cells(self, columns: Iterable[str], *, careful: bool = True) -> list[str]:
+        """The texts of some columns.
+
+        Args:
+            columns: Their names.
+            careful: Whether "at least" stands before errors of which not all is known.
+        """
+        return [self._cell(COLUMNS[name], careful=careful) for name in columns]
+
+    def _cell(self, column: PredictionColumn, *, careful: bool) -> str:
+        row = self.row
+        if column.error:
+            return row.said(column.error) if careful else short(getattr(row.errors, column.error))
+        if column.name == "dropped":
+            return "unknown" if row.bias is None else short(row.bias)
+        return str(getattr(row, column.name))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
     """The predicted error of every mechanism, and of doing without. Prints as a table."""
@@ -101,8 +162,20 @@ class Prediction:
     @property
     def rows(self) -> tuple[Row, ...]:
         """All rows in the order of the table."""
-        beside = (self.without_data, self.unspent) if self.unspent else (self.without_data,)
-        return (*self.mechanisms, *beside, *self.split)
+        return tuple(line.row for line in self.lines())
+
+    def lines(self, own: str = "") -> list[Line]:
+        """The table as data, of which every surface draws what it has room for.
+
+        Args:
+            own: The name of the plan's own mechanisms, as `Plan.mechanisms_text` has it.
+        """
+        kinds: list[tuple[tuple[Row, ...], Kind]] = [
+            (self.mechanisms, "other"),
+            ((self.without_data, self.unspent) if self.unspent else (self.without_data,), "beside"),
+            (self.split, "split"),
+        ]
+        return [Line(row=row, kind="own" if row.name == own else kind) for rows, kind in kinds for row in rows]
 
     def warnings(self, row: Row) -> list[str]:
         """Why a mechanism would be a bad choice."""
@@ -126,16 +199,17 @@ class Prediction:
     def __str__(self) -> str:
         unit = self.plan.query.unit(self.plan.grid.unit)
         head = f"Predicted error in {unit}, level {self.plan.level}, {self.n_households} households a group"
-        lines = [head, f"{'':18}{'report':>10}{'peak':>10}{'day':>10}{'month':>10}{'year':>11}  dropped"]
-        for row in self.rows:
-            errors = row.errors
-            clipped = " + clip?" if row.clipping == "unknown" else ""
-            dropped = "unknown" if row.bias is None else f"{short(row.bias)}{clipped}"
-            lines.append(
-                f"{row.name:18}{short(errors.step):>10}{short(errors.peak):>10}{short(errors.day):>10}"
-                f"{short(errors.month):>10}{short(errors.year):>11}  {dropped}"
-            )
+        columns = ("report", "peak", "day", "month", "year", "dropped")
+        lines = [head, _printed("", columns)]
+        for line in self.lines():
+            clipped = " + clip?" if line.row.clipping == "unknown" and line.row.bias is not None else ""
+            lines.append(f"{_printed(line.row.name, line.cells(columns, careful=False))}{clipped}")
         return "\n".join(lines)
+
+
+def _printed(name: str, cells: Sequence[str]) -> str:
+    *errors, year, dropped = cells
+    return f"{name:18}{''.join(f'{each:>10}' for each in errors)}{year:>11}  {dropped}"
 
 
 def short(value: float) -> str:

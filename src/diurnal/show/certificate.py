@@ -9,8 +9,13 @@ from diurnal.exact import text
 from diurnal.planning.accuracy import clipping
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import OTHERS_BOUNDS, explain, missing, predict
-from diurnal.planning.prediction import Row
+from diurnal.planning.prediction import Line
 from diurnal.readings.panel import Panel, Shape
+
+VERSION = 1
+"""The version of the wording: of the sentences here and of all that `explain`, levels and guarantees say in them.
+
+A certificate is signed, so a change of its wording is a new version: a test keeps the words of every version."""
 
 
 def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = None) -> str:
@@ -24,7 +29,6 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
         open_data: *Public* readings of other households, as for `predict`.
     """
     prediction = predict(plan, shape, open_data=open_data)
-    own = plan.mechanisms_text
     sentences = explain(plan, shape, open_data=open_data)
     return "\n".join(
         [
@@ -35,6 +39,8 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             f"`{plan.certificate_number}`",
             "",
             "The stream that is started from this plan names it: when it starts, on its page, and in the service.",
+            "",
+            f"The wording of this certificate is version {VERSION}.",
             "",
             "## What is promised, what is assumed, what is not promised",
             "",
@@ -55,7 +61,7 @@ def certificate(plan: Plan, shape: Shape | Panel, *, open_data: Panel | None = N
             "",
             *_table(
                 ("way to report", "a report", "a day's total", "a year's total", "promise"),
-                (_errors(row, own) for row in prediction.rows),
+                (_errors(line) for line in prediction.lines(plan.mechanisms_text)),
             ),
             "",
             "## The plan",
@@ -136,9 +142,9 @@ def _at(delta: str | None) -> str:
     return "" if delta is None else f", at delta = {delta}"
 
 
-def _errors(row: Row, own: str) -> tuple[str, ...]:
-    name = f"**{row.name}** (this plan)" if row.name == own else row.name
-    return name, *(row.said(span) for span in ("step", "day", "year")), row.promise
+def _errors(line: Line) -> tuple[str, ...]:
+    name, *cells = line.cells(("name", "report", "day", "year", "promise"))
+    return f"**{name}** (this plan)" if line.kind == "own" else name, *cells
 
 
 def _fields(plan: Plan) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Any
 from diurnal.exact import text
 from diurnal.show import document
 from diurnal.show.document import Block, Heading, Items, Picture, Table, Text
-from diurnal.show.rivals import CHARTS, HIDES, LABELS
+from diurnal.show.rival_charts import CHARTS, HIDES, LABELS
 from diurnal.study.baselines.base import Promise
 from diurnal.study.baselines.score import Score
 from diurnal.study.compare import MINIMUM, Comparison

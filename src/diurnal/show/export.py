@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
-
 from diurnal.curator.curator import Curator
-from diurnal.curator.release import Report
 from diurnal.curator.stream import Stream
 from diurnal.errors import InputError, ReadingsError
 from diurnal.periodicity.verdict import check
@@ -21,9 +14,7 @@ from diurnal.private import public
 from diurnal.readings import kernels
 from diurnal.readings.panel import Panel
 from diurnal.show.files import write_whole
-
-COLUMNS = ("step", "time", "group", "value", "unit", "std", "plan")
-"""What a row has, in every format."""
+from diurnal.show.rows import FILES
 
 
 def export(
@@ -49,8 +40,7 @@ def export(
         InputError: Another ending, or private readings for a file that is not a page.
     """
     path = Path(path)
-    writers = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}
-    if path.suffix not in {*writers, ".html"}:
+    if path.suffix not in {*FILES, ".html"}:
         raise InputError("export-ending", name=path.name)
     if truth is not None and path.suffix != ".html":
         raise InputError("export-truth-needs-page")
@@ -61,7 +51,7 @@ def export(
         write_whole(path, page, private=truth is not None)
         return count
     rows = public(stream.rows())
-    writers[path.suffix](rows, path)
+    write_whole(path, FILES[path.suffix](rows))
     return len(rows)
 
 
@@ -118,46 +108,3 @@ def _page(
         with suppress(ReadingsError):
             verdict = check(truth)
     return counted_page(curator, stream, truth=truth, verdict=verdict, open_data=open_data, note=note)
-
-
-def csv_text(rows: Sequence[Report]) -> str:
-    """Rows as CSV, with a first line.
-
-    A group's name that a spreadsheet would take for a formula has an apostrophe before it.
-    """
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**row.to_json(), "group": _plain(row.group)} for row in rows)
-    return file.getvalue()
-
-
-def _plain(name: str) -> str:
-    return f"'{name}" if name.startswith(("=", "+", "-", "@")) or (name and ord(name[0]) < 32) else name
-
-
-def table_of(rows: Sequence[Report]) -> pa.Table:
-    """Rows as a table. Values stay decimals in text: a float would not be the released value."""
-    kinds = {name: pa.int64() if name == "step" else pa.string() for name in COLUMNS}
-    return pa.table({name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()})
-
-
-def parquet_bytes(rows: Sequence[Report]) -> bytes:
-    """Rows as a Parquet file."""
-    import pyarrow.parquet as pq
-
-    target = pa.BufferOutputStream()
-    pq.write_table(table_of(rows), target)
-    return bytes(target.getvalue().to_pybytes())
-
-
-def _csv(rows: Sequence[Report], path: Path) -> None:
-    write_whole(path, csv_text(rows))
-
-
-def _jsonl(rows: Sequence[Report], path: Path) -> None:
-    write_whole(path, "".join(f"{json.dumps(row.to_json())}\n" for row in rows))
-
-
-def _parquet(rows: Sequence[Report], path: Path) -> None:
-    write_whole(path, parquet_bytes(rows))

@@ -18,72 +18,8 @@ from diurnal.planning.planner import best_split, choose, epsilon_for, explain, p
 from diurnal.planning.prediction import Prediction, Row
 from diurnal.promise.body import Ellipsoid
 from diurnal.promise.levels import LEVELS
-from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 from diurnal.readings.panel import Panel, Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a plan is asked for: the flags of `diurnal plan`, which say what each is."""
-
-    epsilon: str | None = None
-    """For a shift of a home's periodic component, for ever."""
-    target_error: str | None = None
-    """Instead: the least epsilon with such an error."""
-    total_epsilon: str | None = None
-    """Instead: both of a strong plan together, split at best."""
-    cycle_epsilon: str | None = None
-    """For one home in one reported cycle."""
-    level: str = "strong"
-    """strong, pattern or cycle."""
-    query: str = "mean"
-    """mean, sum, share or histogram."""
-    above: int | None = None
-    """For share."""
-    edges: str | None = None
-    """For histogram."""
-    groups: str | None = None
-    """The partition to report by."""
-    history: int = 91
-    """How many cycles to learn from."""
-    statistic: str = "mean"
-    """A home's profile."""
-    domain: tuple[int, int] | None = None
-    """The least and the largest reading."""
-    mean_reading: str | None = None
-    """The public mean of a reading."""
-    free: bool = True
-    """Whether a pattern plan may make its reference from the history's variations."""
-    body_radius: int | None = None
-    """How far a home's profile may be from the public one."""
-    cycle_radius: int | None = None
-    """How long a day's variations may be."""
-    variation_bound: int | None = None
-    """What variations are clipped to instead."""
-    mechanism: str = "auto"
-    """The noise of the pattern."""
-    cycle_mechanism: str = "auto"
-    """The noise of a cycle."""
-    delta: str | None = None
-    """For Gaussian noise."""
-    grace: int = 2
-    """How many steps to wait for late readings."""
-    deadline: int | None = None
-    """After how many steps a step is closed with what is there; two days unless given."""
-    minimum_group: int = 15
-    """The least homes a published sum may be of."""
-
-    def check(self) -> None:
-        """Refuse what contradicts itself, before anything is read.
-
-        Raises:
-            PlanError: Two things were asked for that exclude each other.
-        """
-        for flag, given in (("--target-error", self.target_error), ("--total-epsilon", self.total_epsilon)):
-            if given is not None and self.cycle_epsilon is not None:
-                raise PlanError("cli-epsilon-twice", flag=flag)
-        if self.cycle_radius is not None and self.variation_bound is not None:
-            raise PlanError("cli-bound-twice")
+from diurnal.show.plan_request import PlanRequest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +35,11 @@ class Proposal:
     sentences: tuple[str, ...]
     """The plan in plain sentences."""
 
+    @property
+    def unit(self) -> str:
+        """What errors are in."""
+        return self.plan.query.unit(self.plan.grid.unit)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         plan = self.plan
@@ -108,7 +49,7 @@ class Proposal:
             "epsilon": text(plan.eps_z),
             "cycle_epsilon": text(plan.eps_w) if plan.protection.hides_cycle else None,
             "level": plan.level,
-            "unit": plan.query.unit(plan.grid.unit),
+            "unit": self.unit,
             **self.prediction.to_json(),
             "warnings": self.prediction.warnings(self.own),
             "promise": plan.guarantee().to_json(),
@@ -117,12 +58,16 @@ class Proposal:
 
 
 def propose(
-    asked: Asked, homes: Shape | Panel, *, domain: tuple[int, int] | None = None, open_data: Panel | None = None
+    request: PlanRequest,
+    homes: Shape | Panel,
+    *,
+    domain: tuple[int, int] | None = None,
+    open_data: Panel | None = None,
 ) -> Proposal:
     """Make a plan of what was asked for, before anything is spent.
 
     Args:
-        asked: What was asked for.
+        request: What is asked for.
         homes: How many there are, and on which grid; or a panel, of which nothing else is used.
         domain: What a meter can read, where the asker does not say.
         open_data: *Public* readings of other homes.
@@ -131,17 +76,17 @@ def propose(
         InputError: It cannot be meant.
         RefusedError: No store would start it: a group of the panel has too few homes.
     """
-    draft = _draft(asked, homes, domain)
-    level = asked.mean_reading
-    if asked.body_radius is not None:
-        draft = _around(draft, open_data, level, asked.body_radius)
-    if asked.target_error is not None:
-        least = epsilon_for(draft, homes, asked.target_error, open_data=open_data, mean_reading=level)
+    draft = _draft(request, homes, domain)
+    level = request.mean_reading
+    if request.body_radius is not None:
+        draft = _around(draft, open_data, level, request.body_radius)
+    if request.target_error is not None:
+        least = epsilon_for(draft, homes, request.target_error, open_data=open_data, mean_reading=level)
         draft = draft.with_(epsilon=least, cycle_epsilon=None)
-    if asked.total_epsilon is not None:
-        draft = best_split(draft, homes, asked.total_epsilon, open_data=open_data, mean_reading=level)
+    if request.total_epsilon is not None:
+        draft = best_split(draft, homes, request.total_epsilon, open_data=open_data, mean_reading=level)
     if open_data is not None or level is not None:
-        draft = with_public_bounds(draft, homes, open_data=open_data, mean_reading=level, free=asked.free)
+        draft = with_public_bounds(draft, homes, open_data=open_data, mean_reading=level, free=request.free)
     chosen = choose(draft, homes, open_data=open_data)
     if isinstance(homes, Panel):
         # What `start` refuses whatever the store: nobody is to sign for a plan that cannot begin.
@@ -155,58 +100,45 @@ def propose(
     )
 
 
-def _draft(asked: Asked, homes: Shape | Panel, domain: tuple[int, int] | None) -> Plan:
-    bound = asked.variation_bound if asked.cycle_radius is None else Ellipsoid(radius=asked.cycle_radius)
+def _draft(request: PlanRequest, homes: Shape | Panel, domain: tuple[int, int] | None) -> Plan:
+    bound = request.variation_bound if request.cycle_radius is None else Ellipsoid(radius=request.cycle_radius)
     return Plan(
-        query=_query(asked.query, asked.above, asked.edges),
-        level=asked.level,
-        epsilon=_epsilon(asked),
-        cycle_epsilon=asked.cycle_epsilon,
-        delta=asked.delta,
-        domain=_domain(asked.domain, domain),
-        history=asked.history if _learns(asked) else 0,
-        groups=asked.groups,
+        query=request.asked_query(),
+        level=request.level,
+        epsilon=_epsilon(request),
+        cycle_epsilon=request.cycle_epsilon,
+        delta=request.delta,
+        domain=_domain(request.domain, domain),
+        history=request.history if _learns(request) else 0,
+        groups=request.groups,
         grid=homes.grid,
-        mechanism=asked.mechanism,  # type: ignore[arg-type]
-        cycle_mechanism=asked.cycle_mechanism,  # type: ignore[arg-type]
-        statistic=asked.statistic,  # type: ignore[arg-type]
+        mechanism=request.mechanism,  # type: ignore[arg-type]
+        cycle_mechanism=request.cycle_mechanism,  # type: ignore[arg-type]
+        statistic=request.statistic,  # type: ignore[arg-type]
         variation_bound=bound,
-        grace=asked.grace,
-        deadline=asked.deadline,
-        minimum_group=asked.minimum_group,
+        grace=request.grace,
+        deadline=request.deadline,
+        minimum_group=request.minimum_group,
     )
 
 
-def _learns(asked: Asked) -> bool:
+def _learns(request: PlanRequest) -> bool:
     """Whether a history is used; a level that nobody knows is refused by the plan."""
-    return asked.level not in LEVELS or LEVELS[asked.level].learns
+    return request.level not in LEVELS or LEVELS[request.level].learns
 
 
-def _domain(asked: tuple[int, int] | None, homes: tuple[int, int] | None) -> tuple[int, int]:
-    found = homes if asked is None else asked
+def _domain(given: tuple[int, int] | None, homes: tuple[int, int] | None) -> tuple[int, int]:
+    found = homes if given is None else given
     if found is None:
         raise PlanError("cli-domain-missing")
     return found
 
 
-def _epsilon(asked: Asked) -> str:
-    ways = (asked.epsilon, asked.target_error, asked.total_epsilon)
+def _epsilon(request: PlanRequest) -> str:
+    ways = (request.epsilon, request.target_error, request.total_epsilon)
     if sum(given is not None for given in ways) != 1:
         raise PlanError("cli-epsilon-missing")
-    return "1" if asked.epsilon is None else asked.epsilon
-
-
-def _query(name: str, above: int | None, edges: str | None) -> Query:
-    if name == "share" and above is not None:
-        return Share(above=above)
-    if name == "histogram" and edges is not None:
-        try:
-            return Histogram(tuple(int(edge) for edge in edges.split(",")))
-        except ValueError:
-            raise PlanError("cli-edges") from None
-    if name in ("mean", "sum"):
-        return Mean() if name == "mean" else Sum()
-    raise PlanError("cli-query", given=name)
+    return "1" if request.epsilon is None else request.epsilon
 
 
 def _around(draft: Plan, elsewhere: Panel | None, level: str | None, body_radius: int) -> Plan:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from diurnal.show import document
 from diurnal.show.document import Block, Heading, Picture, Table, Text
-from diurnal.show.figures import FIGURES
+from diurnal.show.figure_charts import FIGURES
 from diurnal.study.reproduction.accuracy import MECHANISMS, STATED
 from diurnal.study.reproduction.hypotheses import Question
 from diurnal.study.reproduction.results import Reproduction

@@ -13,7 +13,7 @@ import services
 from diurnal.errors import InputError
 from diurnal.show.cli import app
 from diurnal.show.web import tokens
-from diurnal.show.web.buckets import Buckets, client_of
+from diurnal.show.web.limits import Buckets, client_of
 from support import refuses
 
 PUBLIC = {"/v1/streams", "/healthz", "/readyz", "/metrics"}

@@ -186,7 +186,7 @@ def test_what_was_decided_is_answered_where_the_store_cannot_be_looked_at(asked,
         assert client.post("/v1/custodian/start", json={**question, "confirm": confirm}).status_code == 201
         url = f"/v1/custodian/streams/{city[1]}/stop"
         assert client.post(url, json={"confirm": city[1][:8]}).status_code == 200
-    client.portal.call(client.app.state.service.hub.nudge)
+    client.portal.call(client.app.state.service.feed.nudge)
     assert [each["running"] for each in client.get("/v1/streams").json()["streams"]] == [False, True]
 
 

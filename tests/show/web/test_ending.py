@@ -128,6 +128,6 @@ def test_not_ready_without_its_store(asked, city):
 def test_not_ready_once_it_is_told_to_stop(asked):
     """A service that is about to end says so to who asks whether it can be asked."""
     client = asked()
-    client.app.state.service.hub.stopping = True
+    client.app.state.service.feed.stopping = True
     found = client.get("/readyz")
     assert (found.status_code, found.json()["code"]) == (503, "stopping")

@@ -186,7 +186,7 @@ def test_after_a_restore_who_comes_back_misses_nothing(asked, city):
     service = client.app.state.service
 
     async def last():
-        await service.hub.refresh()
+        await service.feed.refresh()
         return str(await events.place_of(service, stream, None))
 
     async def begin(since):

@@ -15,9 +15,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 import services
-from diurnal.show.web.connections import Connections
+from diurnal.show.web.limits import Connections, Met
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Met
 from diurnal.show.web.server import Patient
 
 

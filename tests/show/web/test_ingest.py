@@ -87,7 +87,7 @@ def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(
     assert sent(client, some(), headers={"Idempotency-Key": "k"}).json()["again"]
     (line,) = (record for record in caplog.records if record.getMessage() == "store")
     assert line.fields == {"error": "StoreError"}
-    client.portal.call(client.app.state.service.hub.nudge)
+    client.portal.call(client.app.state.service.feed.nudge)
     assert len(client.get(f"/v1/streams/{city[1]}/reports", params={"start": NEXT}).json()["rows"]) == 4
 
 

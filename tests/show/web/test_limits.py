@@ -11,10 +11,10 @@ import pytest
 
 import services
 from diurnal.show.web.access import Access
-from diurnal.show.web.gate import Gate
-from diurnal.show.web.kept import Kept
+from diurnal.show.web.limits import Met, Places
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Met, Places
+from diurnal.show.web.middleware import Gate
+from diurnal.show.web.response_cache import ResponseCache
 from diurnal.show.web.settings import Limits, Settings
 
 NEXT = services.FIRST + 32
@@ -149,7 +149,7 @@ def test_a_house_is_full_and_listeners_have_places_of_their_own():
 
 def test_what_is_kept_is_counted_with_all_around_it():
     """However small answers are, no more of them are kept than there is room for with names and headers."""
-    kept = Kept(50_000, len)
+    kept = ResponseCache(50_000, len)
     for number in range(1000):
         kept.put(("x" * 400, number), b"")
     assert len(kept._values) == 20
@@ -179,7 +179,7 @@ def test_a_page_is_made_once_for_all_who_ask(asked, city, monkeypatch):
         return making(*asked)
 
     monkeypatch.setattr(service.pages, "made", slow)
-    stream = service.hub.streams()[0]
+    stream = service.feed.streams()[0]
 
     async def twenty():
         from diurnal.show.web.pages import PageAsked

@@ -55,7 +55,7 @@ def listened(client, stream, service):
 def public_look(client, stream, curator):
     """Everything that is public at a moment."""
     base, service = f"/v1/streams/{stream}", client.app.state.service
-    client.portal.call(service.hub.nudge)
+    client.portal.call(service.feed.nudge)
     for _ in range(2):
         paths = ("/v1/streams", base, f"{base}/promise", f"{base}/reports?start={BATCH}", f"{base}/reports?limit=9")
         answers = [client.get(path) for path in paths]

@@ -19,10 +19,10 @@ import pytest
 import diurnal as dn
 import services
 from diurnal.errors import InputError
-from diurnal.show.web import descriptors, events, hub
-from diurnal.show.web.hub import Hub
+from diurnal.show.web import change_feed, events, resources
+from diurnal.show.web.change_feed import ChangeFeed
+from diurnal.show.web.limits import Later, Met, Places
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Later, Met, Places
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Limits
 
@@ -255,7 +255,7 @@ def test_a_crowd_hears_of_a_release_some_at_a_time():
 
     async def all_of_it():
         found, heard = [], []
-        waiting = Hub(None, None)
+        waiting = ChangeFeed(None, None)
 
         async def one():
             await waiting.news(20)
@@ -272,7 +272,7 @@ def test_a_crowd_hears_of_a_release_some_at_a_time():
 
     found, heard, left = asyncio.run(all_of_it())
     assert set(found) >= set(range(10, 100, 10))
-    assert max(after - before for before, after in itertools.pairwise(found)) <= hub.TOLD_AT_ONCE
+    assert max(after - before for before, after in itertools.pairwise(found)) <= change_feed.TOLD_AT_ONCE
     assert (heard, left) == (100, {})
 
 
@@ -284,7 +284,7 @@ def test_a_limit_is_told_once_a_minute():
         def emit(self, record):
             lines.append((record.getMessage(), record.fields))
 
-    logger, hears, metrics = logging.getLogger("diurnal.web"), Hears(), Metrics()
+    logger, hears, metrics = logging.getLogger("diurnal.show"), Hears(), Metrics()
     logger.addHandler(hears)
     try:
         met = Met(metrics, lambda: now[0])
@@ -384,7 +384,7 @@ def test_replays_take_turns_and_live_events_are_read_once(asked, city, monkeypat
         listening = [asyncio.create_task(one()) for _ in range(30)]
         await asyncio.sleep(0.1)
         await service.write(lambda: service.curator.streams()[0].report(services.panel().between(NEXT, NEXT + 2)))
-        await service.hub.refresh()
+        await service.feed.refresh()
         return await asyncio.gather(*listening)
 
     assert len(set(client.portal.call(live))) == 1
@@ -453,7 +453,7 @@ def test_descriptors_are_asked_for(city, tmp_path):
     with begun(city, tmp_path, 256, 4096) as process:
         limits = pathlib.Path(f"/proc/{process.process.pid}/limits").read_text()
         (line,) = (each for each in limits.splitlines() if each.startswith("Max open files"))
-        assert int(line.split()[3]) == Limits().connections + descriptors.SPARE
+        assert int(line.split()[3]) == Limits().connections + resources.SPARE
         assert "too few" not in process.log.read_text()
 
 
@@ -461,7 +461,7 @@ def test_with_few_descriptors_fewer_may_listen(city, tmp_path):
     """Where there may be no more than 1,024, as under systemd, fewer may listen, and a line says so."""
     with begun(city, tmp_path, 1024, 1024) as process:
         (line,) = lines_of(process, "too few open files: fewer may listen")
-        assert (line["listeners"], line["wanted"]) == (1024 - descriptors.SPARE - 564, 1000)
+        assert (line["listeners"], line["wanted"]) == (1024 - resources.SPARE - 564, 1000)
 
 
 def test_with_too_few_descriptors_it_does_not_begin(city, tmp_path):
@@ -475,7 +475,7 @@ def test_with_too_few_descriptors_it_does_not_begin(city, tmp_path):
     assert "LimitNOFILE" in done.stderr
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     with pytest.raises(InputError):
-        descriptors.fitted(Limits(at_once=10**9, listeners=1))
+        resources.fitted(Limits(at_once=10**9, listeners=1))
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= soft
 
 

@@ -6,8 +6,8 @@ import logging
 
 import diurnal as dn
 import services
+from diurnal.show.log import Lines
 from diurnal.show.web import tokens
-from diurnal.show.web.log import Lines
 
 NEXT = services.FIRST + 32
 

@@ -797,7 +797,7 @@ def test_the_explorer_moves_with_what_is_asked(chromium, fresh):
         opened.problems.clear()
         page.fill("#high", DOMAIN)
         page.fill("#history", "6")
-        page.fill("#bound", "100000")
+        page.fill("#variation_bound", "100000")
         page.wait_for_selector(".bars .own")
         opened.until("!document.getElementById('found').hasAttribute('aria-busy')")
         before = opened.text(".bars .own .value")
@@ -841,7 +841,7 @@ def explored(opened, **fields):
     """Ask for a plan that can be found, with some fields else; wait for what is said of it."""
     page = opened.page
     opened.until("!document.querySelector('#ask fieldset').disabled")
-    for name, value in {"high": DOMAIN, "history": "6", "bound": "100000", **fields}.items():
+    for name, value in {"high": DOMAIN, "history": "6", "variation_bound": "100000", **fields}.items():
         page.fill(f"#{name}", value)
     page.wait_for_selector(".bars .own")
     opened.until("!document.getElementById('found').hasAttribute('aria-busy')")
@@ -874,8 +874,8 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
 
 
 UNREADABLE = (
-    *(("body_radius", "abc"), ("households", "many"), ("bound", "1e5"), ("history", "0"), ("history", "")),
-    *(("epsilon", "-1"), ("high", ""), ("delta", "half"), ("grace", "0.5")),
+    *(("body_radius", "abc"), ("households", "many"), ("variation_bound", "1e5"), ("history", "0")),
+    *(("history", ""), ("epsilon", "-1"), ("high", ""), ("delta", "half"), ("grace", "0.5")),
 )
 """Fields, and what cannot be read in them."""
 
@@ -959,7 +959,7 @@ def test_a_plan_is_started_by_typing_what_it_spends(chromium, fresh):
         page = opened.page
         page.fill("#high", DOMAIN)
         page.fill("#history", str(services.HISTORY))
-        page.fill("#bound", "100000")
+        page.fill("#variation_bound", "100000")
         page.wait_for_selector(".bars .own")
         opened.until("!document.getElementById('found').hasAttribute('aria-busy')")
         opened.problems.clear()
@@ -1234,9 +1234,8 @@ def test_the_explorer_begins_with_what_runs(chromium, served):
     with room(chromium, process) as opened:
         page = opened.page
         page.wait_for_selector(".bars .own")
-        for name in ("level", "epsilon", "bound", "minimum_group", "history"):
-            field = {"bound": "variation_bound"}.get(name, name)
-            assert page.input_value(f"#{name}") == str(plan[field])
+        for name in ("level", "epsilon", "variation_bound", "minimum_group", "history"):
+            assert page.input_value(f"#{name}") == str(plan[name])
         offered = "options => options.map(each => each.value)"
         assert page.eval_on_selector_all("#mechanism option", offered) == list(get_args(MechanismName))
         assert page.eval_on_selector_all("#cycle_mechanism option", offered) == list(get_args(CycleMechanismName))

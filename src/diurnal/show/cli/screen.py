@@ -7,22 +7,20 @@ the run and not its result, such as the head of the ledger or a structured log, 
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from diurnal.show import log
+
 JSON_VERSION = 1
 """The version of the shape of what `--json` prints. Keys may be added; none is taken away or changed in it."""
 
 LEVELS = ("debug", "info", "warning", "error")
-
-_log = logging.getLogger("diurnal")
 
 
 class Screen:
@@ -36,7 +34,7 @@ class Screen:
         self.verb, self.as_json, self.quiet, self.log_level = verb, as_json, quiet, log_level
         # Colour only on a terminal; what is printed is never read as markup.
         self._out = Console(highlight=False, markup=False, emoji=False)
-        _set_up_log(log_level)
+        log.set_up(log_level)
 
     @property
     def wide(self) -> bool:
@@ -87,7 +85,7 @@ class Screen:
 
     def log(self, event: str, **fields: Any) -> None:
         """A line of the structured log. Fields are public ones: sizes, times, keys; never a reading or a sum."""
-        _log.info(event, extra={"fields": {"verb": self.verb, **fields}})
+        log.told(event, verb=self.verb, **fields)
 
     def _write(self, content: dict[str, Any]) -> None:
         if sys.stdout is None:
@@ -99,23 +97,6 @@ class Screen:
 def plain(text: str) -> str:
     """Text without control characters: names come from files, and must not steer a terminal."""
     return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
-
-
-class _JsonLines(logging.Formatter):
-    """A log record as a line of JSON."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = {"time": when, "level": record.levelname.lower(), "event": record.getMessage()}
-        return json.dumps({**told, **getattr(record, "fields", {})})
-
-
-def _set_up_log(level: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines())
-    _log.handlers[:] = [handler]
-    _log.setLevel(level.upper())
-    _log.propagate = False
 
 
 def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:

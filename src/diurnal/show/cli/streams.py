@@ -43,6 +43,7 @@ from diurnal.show.cli.verbs import (
 )
 from diurnal.show.export import export as exported
 from diurnal.show.files import check_target, left_out
+from diurnal.show.rows import SHOWN as COLUMNS_SHOWN
 
 BATCH = 7
 """How many cycles are reported at a time: after each of them the ledger has a new head."""
@@ -243,9 +244,11 @@ def _set_aside(counts: Mapping[str, int]) -> str:
 
 
 def _rows_table(rows: list[Report]) -> Table:
-    made = table("time", "group", "value", "std", "unit", right=("value", "std"), title="The last of them")
+    names = [*(column.name for column in COLUMNS_SHOWN), "unit"]
+    right = tuple(column.name for column in COLUMNS_SHOWN if column.is_number)
+    made = table(*names, right=right, title="The last of them")
     for row in rows[-SHOWN:]:
-        made.add_row(row.time, plain(row.group), row.value, row.std, row.unit)
+        made.add_row(*(plain(str(getattr(row, name))) for name in names))
     return made
 
 

@@ -31,6 +31,7 @@ from diurnal.readings.panel import Panel
 from diurnal.readings.panel_file import is_kept, open_panel
 from diurnal.show.cli import settings
 from diurnal.show.cli.screen import Screen, plain
+from diurnal.show.plan_request import PlanRequest, asked_fields
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -101,7 +102,8 @@ def diurnal(
 def add(app: typer.Typer, name: str, work: Callable[..., None], *, example: str) -> None:
     """Add a verb: a function of a screen and its own options.
 
-    Every verb has --json, --quiet and --log-level, an example at the end of its help, and fails with a sentence.
+    Every verb has --json, --quiet and --log-level, an example at the end of its help, and fails with a sentence. A
+    verb that takes a `PlanRequest` has a flag for each of its fields.
     """
     shared = {
         "as_json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
@@ -114,19 +116,43 @@ def add(app: typer.Typer, name: str, work: Callable[..., None], *, example: str)
     def verb(**given: Any) -> None:
         screen = Screen(name, **{each: given.pop(each) for each in shared})
         with _Failing(screen):
-            work(screen, **given)
+            work(screen, **{each.name: _given(each, given) for each in own})
 
     own = [each for each in inspect.signature(work, eval_str=True).parameters.values() if each.name != "screen"]
     more = [
         inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=defaults[each], annotation=shared[each])
         for each in shared
     ]
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + more
+    parameters = [flag for each in own for flag in _parameters(each)] + more
     # A default may come before what has none: all are given by name.
     verb.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     verb.__annotations__ = {each.name: each.annotation for each in parameters}
     del verb.__wrapped__
     app.command(name=name, epilog=f"Example: {example}")(verb)
+
+
+def _parameters(of: inspect.Parameter) -> list[inspect.Parameter]:
+    """The parameters of a verb for one of its function's: of a request, one for each of its fields."""
+    if of.annotation is not PlanRequest:
+        return [of.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    return [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=each.default,
+            annotation=Annotated[
+                each.kind, typer.Option(help=each.help, rich_help_panel=each.panel, min=each.least)
+            ],
+        )
+        for each in asked_fields(PlanRequest)
+    ]
+
+
+def _given(parameter: inspect.Parameter, given: dict[str, Any]) -> Any:
+    """What a verb's function is given for a parameter."""
+    if parameter.annotation is PlanRequest:
+        return PlanRequest(**{each.name: given[each.name] for each in asked_fields(PlanRequest)})
+    return given[parameter.name]
 
 
 class _Failing:
@@ -151,7 +177,7 @@ class _Failing:
             # Rich ends so where a pipe is broken.
             error = BrokenPipeError()
         code, words = _failure(error, self._screen.verb)
-        self._screen.log("failed", seconds=seconds, error=type(error).__name__)
+        self._screen.log("failed", seconds=seconds, error=error)
         if isinstance(error, BrokenPipeError) and sys.stdout is not None:
             # Whoever read this has gone: what is still in the buffer must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

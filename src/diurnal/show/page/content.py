@@ -14,19 +14,24 @@ from typing import Any
 
 from diurnal.curator.closing import runs
 from diurnal.curator.curator import Curator
-from diurnal.curator.release import Report
+from diurnal.curator.release import COLUMNS, Report
 from diurnal.curator.stream import Stream
 from diurnal.exact import decimal_up, instance
 from diurnal.planning.accuracy import clipping
 from diurnal.planning.plan import Plan
 from diurnal.planning.planner import predict, when_out
-from diurnal.planning.prediction import SPANS, Row, short
+from diurnal.planning.prediction import Row, short
 from diurnal.private import public
 from diurnal.promise.guarantee import Guarantee
 from diurnal.readings.grid import Grid
 from diurnal.readings.panel import Panel, Shape
 from diurnal.show.page import words
 from diurnal.show.page.ledger import ledger_content
+from diurnal.show.predicted import predicted_table
+from diurnal.show.rows import shown_table
+
+MADE_AGAIN = {"step", "time", "group", "value", "unit", "std", "plan"}
+"""The columns that the page's script makes again from less; of others every value is in the page."""
 
 LISTED = 480
 """How many rows the table of the last cycle has, at most."""
@@ -196,38 +201,31 @@ def _prediction(facts: Facts, open_data: Panel | None) -> dict[str, Any]:
     cycles = len({plan.grid.cycle(step) for step in facts.steps})
     shape = Shape(group_sizes=facts.sizes, grid=plan.grid, n_cycles=max(1, cycles))
     found, own = predict(plan, shape, open_data=open_data), plan.mechanisms_text
-    beside = {"nothing at all": "beside", "eps_z = 0": "beside"}
-    split = {row.name: "split" for row in found.split}
-    kinds = {**beside, **split, own: "own"}
+    lines = found.lines(own)
     return {
         "households": found.n_households,
         "nothing": found.without_data.errors.step,
         "clipping": clipping(plan, open_data),
-        "rows": [_predicted(row, kinds.get(row.name, "other")) for row in found.rows],
+        "rows": [
+            {"kind": line.kind, "error": line.row.errors.step, "said": line.row.said(), **_words(line.row)}
+            for line in lines
+        ],
+        "table": predicted_table(lines, facts.unit),
         "warnings": found.warnings(found.row(own)),
     }
 
 
-def _predicted(row: Row, kind: str) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "kind": kind,
-        "error": row.errors.step,
-        "said": row.said(),
-        "totals": [row.said(name) for name, _ in SPANS],
-        "bias": "unknown" if row.bias is None else short(row.bias),
-        "promise": row.promise,
-        "note": row.note,
-    }
+def _words(row: Row) -> dict[str, str]:
+    return {"name": row.name, "promise": row.promise, "note": row.note}
 
 
-def _last_rows(facts: Facts) -> list[list[str]]:
+def _last_rows(facts: Facts) -> dict[str, Any] | None:
     """The rows of the last reported cycle, as they were released."""
     if not facts.rows:
-        return []
+        return None
     cycle = facts.grid.cycle(facts.rows[-1].step)
     last = [row for row in facts.rows if facts.grid.cycle(row.step) == cycle]
-    return [[row.time, row.group, row.value, row.std] for row in last[-LISTED:]]
+    return shown_table(last[-LISTED:], facts.unit)
 
 
 def _series(facts: Facts) -> dict[str, Any]:
@@ -250,6 +248,12 @@ def _series(facts: Facts) -> dict[str, Any]:
         "unit": facts.unit,
         "plan": facts.plan.hash,
         "cycle": facts.cycle,
+        "columns": [column.name for column in COLUMNS],
+        "more": {
+            column.name: [[getattr(row, column.name) for row in rows[place::width]] for place in range(width)]
+            for column in COLUMNS
+            if column.name not in MADE_AGAIN
+        },
     }
 
 

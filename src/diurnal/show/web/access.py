@@ -18,7 +18,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from diurnal.errors import InputError
-from diurnal.show.web.buckets import MOST, Buckets, client_in
+from diurnal.show.web.limits import MOST, Buckets, client_in
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 from diurnal.show.web.tokens import Role, Token, digest_of, load, owner_of

@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import Depends, FastAPI
 
 from diurnal import __version__
-from diurnal.show.web import custodian, health, ingest, models, overview, problems, public, site
+from diurnal.show.web import custodian, health, ingest, models, problems, public, site
 from diurnal.show.web.access import Access
-from diurnal.show.web.gate import Gate
+from diurnal.show.web.middleware import Gate
 from diurnal.show.web.models import answers, batches, shape
 from diurnal.show.web.service import Service
 from diurnal.show.web.settings import Settings
@@ -111,7 +111,7 @@ def application(settings: Settings) -> FastAPI:
     )
     app.state.service, app.state.access, app.state.verdicts = service, access, {}
     app.include_router(site.router)
-    for room in (public, ingest, custodian, overview, health):
+    for room in (public, ingest, custodian, health):
         app.include_router(room.router, dependencies=[Depends(problems.check_query)])
     problems.install(app)
     app.add_middleware(

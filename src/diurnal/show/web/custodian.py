@@ -23,7 +23,10 @@ from diurnal.readings.grid import slots_of
 from diurnal.readings.panel import Panel, Shape
 from diurnal.readings.panel_file import open_panel
 from diurnal.show.files import left_out
-from diurnal.show.proposal import Asked, Proposal, propose
+from diurnal.show.page.ledger import lines
+from diurnal.show.plan_request import WhatIfRequest
+from diurnal.show.predicted import predicted_table
+from diurnal.show.proposal import Proposal, propose
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
 from diurnal.show.web.models import decisions, shape, standing, verdict
 from diurnal.show.web.problems import ProblemError
@@ -84,25 +87,24 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 async def plan(request: Request, question: decisions.PlanQuestion) -> dict[str, Any]:
     """What `diurnal plan` says: every mechanism, a budget split over all reports, nothing at all."""
     service = service_of(request)
-    found = await service.think(lambda: _proposed(service, question))
-    return {**found.to_json(), "document": found.plan.to_json()}
+    found = await service.think(lambda: _proposed(service, question.request()))
+    table = predicted_table(found.prediction.lines(found.own.name), found.unit)
+    return {**found.to_json(), "document": found.plan.to_json(), "table": table}
 
 
-def _proposed(service: Service, question: decisions.PlanQuestion) -> Proposal:
-    given = question.model_dump(exclude={"period", "households"})
-    asked = Asked(**given)
-    asked.check()
-    homes = panel_of(service, question.period)
+def _proposed(service: Service, request: WhatIfRequest) -> Proposal:
+    request.check()
+    homes = panel_of(service, request.period)
     shape: Shape | Panel = homes
-    if question.households is not None:
-        shape = replace(homes.shape, group_sizes=(question.households,))
-        asked = replace(asked, groups=None)
+    if request.households is not None:
+        shape = replace(homes.shape, group_sizes=(request.households,))
+        request = replace(request, groups=None)
     path = service.settings.open_data
     elsewhere = None if path is None else open_panel(path)
-    if elsewhere is not None and question.period is not None:
-        elsewhere = elsewhere.with_period(question.period)
-    settled = [stream.plan.domain for stream in service.hub.streams()]
-    return propose(asked, shape, domain=homes.domain or next(iter(settled), None), open_data=elsewhere)
+    if elsewhere is not None and request.period is not None:
+        elsewhere = elsewhere.with_period(request.period)
+    settled = [stream.plan.domain for stream in service.feed.streams()]
+    return propose(request, shape, domain=homes.domain or next(iter(settled), None), open_data=elsewhere)
 
 
 @router.post("/explain", response_model=decisions.Meaning, summary="What starting a plan would mean")
@@ -140,7 +142,7 @@ async def start(request: Request, question: decisions.StartQuestion) -> dict[str
         return stream.plan, sentences, service.curator.head
 
     plan, sentences, head = await service.write(work)
-    await service.hub.nudge()
+    await service.feed.nudge()
     names = {"stream": plan.hash, "certificate_number": plan.certificate_number}
     return {**names, "sentences": sentences, "head": head}
 
@@ -174,7 +176,7 @@ async def stop(request: Request, stream: StreamName, question: decisions.StopQue
     answer says where it would end.
     """
     service = service_of(request)
-    found = service.hub.stream(stream)
+    found = service.feed.stream(stream)
     if not question.dry_run:
         _check_confirmed(question.confirm, found.key[:8], "http-confirm-stop")
 
@@ -183,7 +185,7 @@ async def stop(request: Request, stream: StreamName, question: decisions.StopQue
         return end, service.curator.head
 
     end, head = await service.write(work)
-    await service.hub.nudge()
+    await service.feed.nudge()
     return {"stream": found.key, "end": end, "time": found.plan.grid.time(end), "head": head}
 
 
@@ -199,7 +201,7 @@ async def close(request: Request, stream: StreamName, question: decisions.CloseQ
     With `dry_run` nothing is done but to say how many steps would be closed.
     """
     service = service_of(request)
-    found = service.hub.stream(stream)
+    found = service.feed.stream(stream)
     if not question.dry_run:
         _check_confirmed(question.confirm, found.key[:8], "http-confirm-close")
 
@@ -212,7 +214,7 @@ async def close(request: Request, stream: StreamName, question: decisions.CloseQ
         return before, len(steps), service.curator.head
 
     before, steps, head = await service.write(work)
-    await service.hub.nudge()
+    await service.feed.nudge()
     return {
         "stream": found.key,
         "before": before,
@@ -248,7 +250,7 @@ async def status(request: Request) -> dict[str, Any]:
 async def quality(request: Request, stream: StreamName) -> dict[str, int]:
     """Counts by reason: of readings; where the name begins with "steps", of steps, as of those published before."""
     service = service_of(request)
-    key = service.hub.stream(stream).key
+    key = service.feed.stream(stream).key
     return await service.write(lambda: service.curator.stream(key).quality())
 
 
@@ -261,7 +263,7 @@ async def drift(
 ) -> dict[str, Any]:
     """From released rows alone: an alarm says that it is time for a successor."""
     service = service_of(request)
-    key = service.hub.stream(stream).key
+    key = service.feed.stream(stream).key
     found = await service.write(lambda: service.curator.stream(key).drift(window=window, threshold=threshold))
     return {"groups": {name: each.to_json() for name, each in found.items()}}
 
@@ -316,3 +318,49 @@ def panel_of(service: Service, period: str | None = None) -> Panel:
 def _stamp(service: Service, panel: Panel) -> tuple[Any, ...]:
     found = Path(service.settings.panel or "").stat()
     return found.st_mtime_ns, found.st_size, subject(panel)
+
+
+@router.get("/panel", response_model=standing.Homes, summary="How large the panel is")
+async def homes(request: Request) -> dict[str, Any]:
+    """Of the panel that the service was told of: what a plan is asked with."""
+    service = service_of(request)
+    panel = await service.think(lambda: panel_of(service))
+    return {
+        "households": panel.n_households,
+        "cycles": panel.n_cycles,
+        **{name: getattr(panel.grid, name) for name in ("minutes", "slots", "unit")},
+        "domain": panel.domain,
+        "partitions": {name: min(panel.shape_by(name).group_sizes) for name in panel.groups},
+    }
+
+
+@router.get("/lately", response_model=standing.Lately, summary="When readings last came in")
+async def lately(request: Request) -> dict[str, Any]:
+    """Of each stream, when a batch came in with which reports were released, and its end by its own clock."""
+    service = service_of(request)
+    streams = service.feed.streams()
+    ends = {each.key: each.plan.grid.time(each.end) for each in streams if each.end is not None}
+
+    def look() -> dict[str, str | None]:
+        feed, found = service.feed, {}
+        for stream in streams:
+            numbers = [number for _, number in feed.released(stream.key, feed.places(stream.key) - 1, 1)]
+            found[stream.key] = service.reader.events(numbers[-1] - 1, 1)[0].time if numbers else None
+        return found
+
+    return {"streams": await service.read(look), "ends": ends}
+
+
+@router.get("/told", response_model=standing.Told, summary="The ledger in words")
+async def told(
+    request: Request, last: Annotated[int, Query(ge=1, le=5000, description="How many decisions.")] = 200
+) -> dict[str, Any]:
+    """The last decisions, those about people among them, for the custodian's eyes.
+
+    Reports do not count, however many there are: between two decisions they are one line.
+    """
+    service = service_of(request)
+    # Folded where it is read: a year of batches is many events, and no more than a line.
+    told_lines = await service.read(lambda: list(lines(service.reader.decided(last), people=True)))
+    content: dict[str, Any] = private({"lines": told_lines})
+    return content

@@ -73,14 +73,14 @@ async def place_of(service: Service, key: str, since: str | None) -> Place:
     Raises:
         ProblemError: It is no id.
     """
-    hub = service.hub
+    feed = service.feed
     if since is None:
-        return await _marked(service, key, hub.places(key))
+        return await _marked(service, key, feed.places(key))
     place = Place.of(since)
-    if place.release > hub.places(key):
+    if place.release > feed.places(key):
         # Another process may have told them of something that this one has not looked at yet.
-        await hub.refresh()
-    known = place.release <= hub.places(key) and place.mark == (await _marked(service, key, place.release)).mark
+        await feed.refresh()
+    known = place.release <= feed.places(key) and place.mark == (await _marked(service, key, place.release)).mark
     return place if known else Place()
 
 
@@ -88,14 +88,14 @@ async def _marked(service: Service, key: str, release: int) -> Place:
     """The place after so many releases."""
     if not release:
         return Place()
-    ((_, number),) = service.hub.released(key, release - 1, 1)
+    ((_, number),) = service.feed.released(key, release - 1, 1)
     event = await service.read(lambda: _event(service, number))
     return Place(release=release, mark=_mark(event))
 
 
 def is_past(service: Service, key: str, place: Place) -> bool:
     """Whether somebody who begins at a place is told first of what is long past."""
-    behind = service.hub.places(key) - place.release
+    behind = service.feed.places(key) - place.release
     return place.step is not None or behind > (NEAR if place.release else 0)
 
 
@@ -110,21 +110,21 @@ async def listened(
         place: Where to begin.
         caught_up: Is called when what is long past has been told, where it begins with that.
     """
-    hub, told_end, quiet, beat = service.hub, False, monotonic(), service.settings.heartbeat
+    feed, told_end, quiet, beat = service.feed, False, monotonic(), service.settings.heartbeat
     late = monotonic() + service.settings.limits.replay
     seen, step = place.release - (place.step is not None), place.step
     # Who has seen nothing yet knows the place too: nothing is missed that is released while they are cut off.
     yield f"id: {place}\nretry: 2000\n\n"
-    while not hub.stopping:
-        stream = hub.stream(key)
-        for release, number in hub.released(key, seen, SOME):
+    while not feed.stopping:
+        stream = feed.stream(key)
+        for release, number in feed.released(key, seen, SOME):
             async for words in _release(service, stream, release, number, step, is_past=caught_up is not None):
                 quiet = monotonic()
                 yield words
-                if hub.stopping or (caught_up is not None and quiet > late):
+                if feed.stopping or (caught_up is not None and quiet > late):
                     return
             seen, step = release, None
-        if seen < hub.places(key):
+        if seen < feed.places(key):
             continue
         if caught_up is not None:
             caught_up()
@@ -132,7 +132,7 @@ async def listened(
         if stream.end is not None and not told_end:
             told_end = True
             yield f"event: stopped\ndata: {json.dumps({'stream': key, 'end': stream.end})}\n\n"
-        await hub.news(max(0.0, quiet + beat - monotonic()))
+        await feed.news(max(0.0, quiet + beat - monotonic()))
         if monotonic() >= quiet + beat:
             quiet = monotonic()
             yield ": still here\n\n"

@@ -29,7 +29,7 @@ async def ready(request: Request) -> dict[str, str]:
         raise ProblemError("http-store-unreachable", retry=5) from None
     if not has_room:
         raise ProblemError("http-store-full", retry=30)
-    if service.hub.stopping:
+    if service.feed.stopping:
         raise ProblemError("http-stopping", retry=5)
     return {"status": "ok"}
 
@@ -38,5 +38,5 @@ async def ready(request: Request) -> dict[str, str]:
 async def metrics(request: Request) -> Response:
     """What is counted about public routes; nothing private is among it."""
     service = service_of(request)
-    service.metrics.streams(stream.end is not None for stream in service.hub.streams())
+    service.metrics.streams(stream.end is not None for stream in service.feed.streams())
     return Response(service.metrics.public_text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -12,13 +12,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from diurnal.curator.public_reader import Published, Reader
 from diurnal.curator.release import Report
 from diurnal.private import public
-from diurnal.show.export import csv_text, parquet_bytes, table_of
-from diurnal.show.web.kept import Kept
+from diurnal.show.rows import arrow_bytes, csv_text, parquet_bytes
+from diurnal.show.web.response_cache import ResponseCache
 
 MEDIA = {
     "json": "application/json",
@@ -71,7 +69,7 @@ class Pages:
 
     def __init__(self, reader: Reader, size: int) -> None:
         self._reader = reader
-        self._kept: Kept[Page] = Kept(size, lambda page: len(page.body))
+        self._kept: ResponseCache[Page] = ResponseCache(size, lambda page: len(page.body))
 
     def kept(self, asked: PageAsked, number: int) -> Page | None:
         """A page that was made before: one that never changes, or that was made since the last event."""
@@ -123,11 +121,7 @@ def encoded(rows: list[Report], form: str, *, stream: str, after: int | None) ->
         return csv_text(rows).encode()
     if form == "parquet":
         return parquet_bytes(rows)
-    sink = pa.BufferOutputStream()
-    table = table_of(rows)
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
+    return arrow_bytes(rows)
 
 
 def cursor(after: int | None) -> str | None:

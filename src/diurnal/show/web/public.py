@@ -17,14 +17,14 @@ from diurnal.private import public
 from diurnal.readings.grid import Grid
 from diurnal.show.web import events
 from diurnal.show.web.access import FOR_PUBLIC, shown_by
-from diurnal.show.web.buckets import client_in
-from diurnal.show.web.kept import KeptRoute, knows
+from diurnal.show.web.limits import client_in
 from diurnal.show.web.models import answers, shape
 from diurnal.show.web.pages import MEDIA, Page, PageAsked, cursor, of_cursor
 from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.response_cache import CachedRoute, knows
 from diurnal.show.web.service import Service
 
-router = APIRouter(prefix="/v1/streams", tags=["public"], dependencies=[FOR_PUBLIC], route_class=KeptRoute)
+router = APIRouter(prefix="/v1/streams", tags=["public"], dependencies=[FOR_PUBLIC], route_class=CachedRoute)
 
 StreamName = Annotated[
     str,
@@ -61,16 +61,16 @@ def kept_by(request: Request, words: str) -> str:
 @router.get("", response_model=answers.Streams, summary="Every stream")
 async def streams(request: Request, response: Response) -> Any:
     """The streams of the store, in the order of their start."""
-    hub = service_of(request).hub
+    feed = service_of(request).feed
     response.headers["Cache-Control"] = kept_by(request, ASK_AGAIN)
-    return public({"streams": [_about(stream) for stream in hub.streams()]})
+    return public({"streams": [_about(stream) for stream in feed.streams()]})
 
 
 @router.get("/{stream}", response_model=answers.StreamDetail, summary="One stream, with its plan")
 async def stream_detail(request: Request, response: Response, stream: StreamName) -> Any:
     """A stream by its name: what it reports, how far it has come, its plan."""
-    hub = service_of(request).hub
-    found = hub.stream(stream)
+    feed = service_of(request).feed
+    found = feed.stream(stream)
     response.headers["Cache-Control"] = kept_by(request, ASK_AGAIN)
     plan = found.plan
     return public({**_about(found), "certificate_number": plan.certificate_number, "plan": plan.to_json()})
@@ -80,7 +80,7 @@ async def stream_detail(request: Request, response: Response, stream: StreamName
 async def promise(request: Request, response: Response, stream: StreamName) -> Any:
     """The guarantee, whole: neighbours, numbers, assumptions and limits. No number of it means anything alone."""
     service = service_of(request)
-    found = service.hub.stream(stream)
+    found = service.feed.stream(stream)
     guarantee = await service.composed(found)
     response.headers["Cache-Control"] = kept_by(request, FOREVER)
     parts = {name: list(getattr(guarantee, name)) for name in ("neighbours", "assumptions", "limits")}
@@ -126,7 +126,7 @@ async def reports(
 ) -> Response:
     """The rows of steps, from one up to, not including, another. A row that was released never changes."""
     service = service_of(request)
-    found = service.hub.stream(stream)
+    found = service.feed.stream(stream)
     if step is not None:
         if start is not None or stop is not None:
             raise ProblemError("http-range")
@@ -141,7 +141,7 @@ async def reports(
         form=format or _accepted(accept),
         packed=bool(re.search(r"gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))", accept_encoding or "")),
     )
-    number = service.hub.told
+    number = service.feed.told
     page = service.pages.kept(asked, number)
     (service.metrics.from_store if page is None else service.metrics.from_cache).inc()
     if page is None:
@@ -169,7 +169,7 @@ async def new_reports(
     """Events `reports` with rows, and `stopped`. Whoever comes back with the last id misses nothing."""
     service, access = service_of(request), request.app.state.access
     shown, client = shown_by(request.headers.get("Authorization")), client_in(request.scope)
-    found, held = service.hub.stream(stream), request.scope["diurnal.held"]
+    found, held = service.feed.stream(stream), request.scope["diurnal.held"]
     if service.settings.reads_need_token:
         # Everybody else has taken a place at the gate; here it is known that somebody may read.
         held.callback(service.listeners.take(client))

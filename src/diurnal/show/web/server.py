@@ -24,12 +24,13 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from diurnal.errors import DiurnalError, InputError, StoreError
-from diurnal.show.web import log, problems
+from diurnal.show import log
+from diurnal.show.web import problems
 from diurnal.show.web.access import Access
 from diurnal.show.web.app import application
-from diurnal.show.web.connections import Connections
-from diurnal.show.web.descriptors import fitted
+from diurnal.show.web.limits import Connections
 from diurnal.show.web.problems import ProblemError
+from diurnal.show.web.resources import fitted
 from diurnal.show.web.service import opened
 from diurnal.show.web.settings import Settings
 from diurnal.show.web.tls import check_tls
@@ -299,8 +300,8 @@ def _answer(app: FastAPI, door: Door, log_level: str, taken: socket.socket, read
 
     def stop() -> None:
         # A signal may come before the first request could.
-        if hasattr(service, "hub"):
-            service.hub.stop()
+        if hasattr(service, "feed"):
+            service.feed.stop()
 
     server = Server(_config(app, door), ready=ready, stop=stop)
     server.run(sockets=[taken])

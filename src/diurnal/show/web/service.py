@@ -27,13 +27,13 @@ from diurnal.readings.grid import Grid
 from diurnal.readings.importing import Readings
 from diurnal.readings.importing import panel as make_panel
 from diurnal.readings.panel import Panel
-from diurnal.show.web.hub import Hub
-from diurnal.show.web.kept import Kept
-from diurnal.show.web.log import told
+from diurnal.show.log import told
+from diurnal.show.web.change_feed import ChangeFeed
+from diurnal.show.web.limits import Met, Places
 from diurnal.show.web.metrics import Metrics
 from diurnal.show.web.pages import Page, PageAsked, Pages
-from diurnal.show.web.places import Met, Places
-from diurnal.show.web.room import folders, has_room
+from diurnal.show.web.resources import folders, has_room
+from diurnal.show.web.response_cache import ResponseCache
 from diurnal.show.web.settings import Settings
 
 Result = TypeVar("Result")
@@ -86,8 +86,8 @@ class Service:
         self._making = ThreadPoolExecutor(MAKERS, "diurnal-make")
         limits = settings.limits
         self.pages = Pages(self.reader, limits.cache // 2)
-        self.answers: Kept[Response] = Kept(limits.cache // 4, lambda answer: len(answer.body))
-        self.words: Kept[tuple[Any, str]] = Kept(limits.cache // 4, lambda said: len(said[1]))
+        self.answers: ResponseCache[Response] = ResponseCache(limits.cache // 4, lambda answer: len(answer.body))
+        self.words: ResponseCache[tuple[Any, str]] = ResponseCache(limits.cache // 4, lambda said: len(said[1]))
         """Events as they are told, with where one is after them."""
         self.met = Met(self.metrics)
         self.listeners = Places("listeners", most=limits.listeners, each=limits.client_listeners, retry=30)
@@ -105,15 +105,15 @@ class Service:
         self._thinking = asyncio.Semaphore(1)
         self.past = asyncio.Semaphore(1)
         """Who replays what is past reads it in turn."""
-        self.hub = Hub(self.reader, self.look)
-        await self.hub.refresh()
-        self._watch = asyncio.create_task(self.hub.watch(self.settings.poll))
+        self.feed = ChangeFeed(self.reader, self.look)
+        await self.feed.refresh()
+        self._watch = asyncio.create_task(self.feed.watch(self.settings.poll))
         # What many days cost takes a while to compose, the first time: nobody who asks for a promise shall wait.
         self._composing = asyncio.create_task(self._compose_all())
         self._closing = asyncio.create_task(self._close_overdue())
 
     async def _compose_all(self) -> None:
-        for stream in self.hub.streams():
+        for stream in self.feed.streams():
             await self.composed(stream)
 
     async def _close_overdue(self) -> None:
@@ -128,7 +128,7 @@ class Service:
                 for stream, rows in closed.items():
                     told("closed by deadline", stream=stream[:12], rows=len(rows))
                 if closed:
-                    await self.hub.nudge()
+                    await self.feed.nudge()
             await asyncio.sleep(self.settings.overdue_every)
 
     async def composed(self, stream: Published) -> Guarantee:
@@ -139,7 +139,7 @@ class Service:
 
     async def close(self) -> None:
         """End: what is being written is written."""
-        self.hub.stop()
+        self.feed.stop()
         self._watch.cancel()
         self._composing.cancel()
         self._closing.cancel()
@@ -228,7 +228,7 @@ class Service:
         Raises:
             StreamError: There is no stream.
         """
-        streams = self.hub.streams()
+        streams = self.feed.streams()
         if not streams:
             raise StreamError("no-open-stream")
         return streams[-1].plan.grid, streams[-1].plan.domain

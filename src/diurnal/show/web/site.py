@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
@@ -24,10 +24,11 @@ from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
 from diurnal.private import public
 from diurnal.promise.levels import LEVELS
-from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
 from diurnal.show.drawing import SCALE
 from diurnal.show.html import render
 from diurnal.show.page import words
+from diurnal.show.plan_request import SECTIONS, WhatIfRequest, asked_fields
+from diurnal.show.rows import shown_table
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.service import Service
 
@@ -70,7 +71,7 @@ async def front(request: Request) -> HTMLResponse:
     service: Service = request.app.state.service
     if service.settings.reads_need_token:
         return _closed()
-    entries = [_entry(stream) for stream in reversed(service.hub.streams())]
+    entries = [_entry(stream) for stream in reversed(service.feed.streams())]
     return _page("streams", "Reports", scripts=("streams",), entries=entries)
 
 
@@ -81,7 +82,7 @@ async def one(request: Request, key: str) -> HTMLResponse:
     if service.settings.reads_need_token:
         return _closed()
     try:
-        stream = service.hub.stream(key)
+        stream = service.feed.stream(key)
     except ProblemError:
         return _page("said", "There is no such stream", status=404, words="It may have another name.")
     sizes = tuple(group.size for group in stream.groups)
@@ -89,7 +90,7 @@ async def one(request: Request, key: str) -> HTMLResponse:
         lambda: (service.reader.rows(stream, _last_steps(stream)), words.errors(stream.plan, sizes))
     )
     await service.composed(stream)
-    alone = len(service.hub.streams()) == 1
+    alone = len(service.feed.streams()) == 1
     content = _stream(stream, public(rows), errors, alone=alone)
     return _page("stream", words.title(stream.plan), scripts=("stream",), charts=("drawing", "zoom"), **content)
 
@@ -97,6 +98,7 @@ async def one(request: Request, key: str) -> HTMLResponse:
 @router.get("/custodian")
 async def custodian() -> HTMLResponse:
     """The custodian's room, empty: what is private is asked for with a token."""
+    asked = asked_fields(WhatIfRequest)
     return _page(
         "custodian",
         "The custodian's room",
@@ -104,8 +106,7 @@ async def custodian() -> HTMLResponse:
         charts=("drawing", "zoom", "check"),
         scale=" ".join(SCALE),
         levels=list(LEVELS.values()),
-        mechanisms=get_args(MechanismName),
-        cycle_mechanisms=get_args(CycleMechanismName),
+        sections={name: [each for each in asked if each.section == name] for name in SECTIONS},
     )
 
 
@@ -194,6 +195,7 @@ def _last_steps(stream: Published) -> range:
 
 def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str], *, alone: bool) -> dict[str, Any]:
     plan, cycle = stream.plan, words.cycle_word(stream.plan.grid)
+    layout = shown_table(rows, plan.query.unit(plan.grid.unit))
     return {
         "stream": stream.key,
         "number": plan.certificate_number,
@@ -213,7 +215,8 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
         "epsilons": words.epsilons(plan),
         "short": words.in_short(plan, *(() if alone else (OTHERS,))),
         "whole": words.sentences(stream.guarantee),
-        "rows": [[row.time, row.group, row.value, row.std] for row in rows],
+        "rows": layout.pop("lines"),
+        "layout": layout,
         "grouped": bool(plan.groups),
     }
 

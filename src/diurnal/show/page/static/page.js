@@ -162,15 +162,16 @@ const diurnal = (() => {
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
   function csv() {
-    const lines = ["step,time,group,value,unit,std,plan"], values = series.values.map((_, place) => texts(place));
+    const lines = [series.columns.join(",")], values = series.values.map((_, place) => texts(place));
     const names = series.names.map(quoted), unit = quoted(series.unit);
     let next = 0, offset = "";
     rows.steps.forEach((step, row) => {
       if (next < series.offsets.length && series.offsets[next][0] === row) offset = series.offsets[next++][1];
       const time = new Date(1000 * wall(step)).toISOString().slice(0, 19) + offset;
       names.forEach((name, place) => {
-        const noise = series.std[series.groups[place]][step % series.slots];
-        lines.push(`${step},${time},${name},${values[place][row]},${unit},${noise},${series.plan}`);
+        const cells = { step, time, group: name, value: values[place][row], unit, std: series.std[series.groups[place]][step % series.slots], plan: series.plan };
+        for (const more in series.more) cells[more] = quoted(String(series.more[more][place][row]));
+        lines.push(series.columns.map((column) => cells[column]).join(","));
       });
     });
     return `${lines.join("\r\n")}\r\n`;

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
+from diurnal.curator.release import COLUMNS
+from diurnal.promise.levels import LEVELS
 from diurnal.show.web.models.shape import AFTER, NAME, NUMBER, SIGNED, STREAM, shown
 
 REFUSED = {
@@ -65,7 +67,7 @@ class StreamInfo(BaseModel):
     model_config = shown(LISTED)
 
     stream: str = Field(description=NAME)
-    level: Literal["pattern", "strong", "cycle"] = Field(description="What is protected: see /promise.")
+    level: str = Field(description="What is protected: see /promise.", json_schema_extra={"enum": list(LEVELS)})
     query: str = Field(description="What is reported: mean, sum, share or histogram.")
     unit: str = Field(description="What values are in.")
     groups: list[str] = Field(description="What the rows of a step are called.")
@@ -117,29 +119,16 @@ class StreamDetail(StreamInfo):
     plan: dict[str, Any] = Field(description="The plan, whole.")
 
 
-ROW = {
-    "step": 4368,
-    "time": "2022-09-30T00:00:00+10:00",
-    "group": "all",
-    "value": "412.3",
-    "unit": "Wh",
-    "std": "14.2",
-    "plan": STREAM,
-}
+ROW = {column.name: column.example for column in COLUMNS}
+
+_COLUMNS: dict[str, Any] = {column.name: (column.kind, Field(description=column.description)) for column in COLUMNS}
+_Columns: Any = create_model("Columns", **_COLUMNS)
 
 
-class Row(BaseModel):
+class Row(_Columns):  # type: ignore[misc]
     """A report: one released row. It never changes."""
 
     model_config = shown(ROW)
-
-    step: int = Field(description="The number of the step.")
-    time: str = Field(description="When the step begins.")
-    group: str = Field(description="Whose value it is.")
-    value: str = Field(description="A decimal in text: a float would not be what was released.")
-    unit: str = Field(description="What the value is in.")
-    std: str = Field(description="The standard deviation of its noise.")
-    plan: str = Field(description=NAME)
 
 
 class Reports(BaseModel):
@@ -170,9 +159,7 @@ PROMISED = {
 }
 
 
-LINES = f"""step,time,group,value,unit,std,plan
-4368,2022-09-30T00:00:00+10:00,all,412.3,Wh,14.2,{STREAM}
-"""
+LINES = "".join(f"{','.join(map(str, line))}\n" for line in (ROW, ROW.values()))
 
 EVENTS = f"""id: 17-5f0c2a91
 event: reports
@@ -204,7 +191,7 @@ class Numbers(BaseModel):
 
     model_config = shown(PROMISED)
 
-    level: str = Field(description="pattern, strong or cycle.")
+    level: str = Field(description=f"One of {', '.join(LEVELS)}.")
     epsilon: str | None = Field(description="For a shift of a household's periodic component, for ever.")
     cycle_epsilon: str | None = Field(description="For a household's variations in any one reported cycle.")
     delta: str | None = Field(description="Where noise is Gaussian.")

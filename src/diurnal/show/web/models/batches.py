@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from diurnal.show.web.models.shape import COUNTED, HEAD, NAME, STANDS, STREAM, Counts, shown
+from diurnal.curator.release import Outcome
+from diurnal.show.web.models.shape import COUNTED, HEAD, STANDS, STREAM, Counts, base_of, shown
 
 
 class Reading(BaseModel):
@@ -38,15 +39,11 @@ TAKEN_BY = {
 }
 
 
-class TakenBy(BaseModel):
+class TakenBy(base_of(Outcome, TAKEN_BY.keys() - {"reports", "units"})):  # type: ignore[misc]
     """What became of a batch in one stream."""
 
     model_config = shown(TAKEN_BY)
 
-    stream: str = Field(description=NAME)
-    again: bool = Field(description="Whether this stream had taken the batch before.")
-    taken: int = Field(description="How many readings it has taken.")
-    waiting: int = Field(description="How many of these wait for other homes to get as far. Is a clock wrong?")
     set_aside: Counts = Field(description=COUNTED)
     reports: int = Field(description="How many rows were released with it.")
     units: Literal["plausible", "too small", "too large", "not known"] = Field(

@@ -4,74 +4,32 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from diurnal.promise.mechanisms import CycleMechanismName, MechanismName
+from diurnal.show.plan_request import WhatIfRequest, asked_fields
 from diurnal.show.web.models.answers import PLAN, PROMISED, Numbers
-from diurnal.show.web.models.shape import HEAD, NAME, NUMBER, SIGNED, STANDS, STREAM, Decimal, shown
+from diurnal.show.web.models.shape import HEAD, NAME, NUMBER, SIGNED, STANDS, STREAM, shown
+
+_FIELDS: dict[str, Any] = {
+    field.name: (
+        Literal[field.choices] if field.choices else field.kind,
+        Field(field.default, description=field.description, **field.limits),
+    )
+    for field in asked_fields(WhatIfRequest)
+}
+"""The fields of a request, as a model has them."""
+
+_Fields: Any = create_model("PlanFields", **_FIELDS)
 
 
-class PlanQuestion(BaseModel):
+class PlanQuestion(_Fields):  # type: ignore[misc]
     """What a plan is asked for: as the flags of `diurnal plan`."""
 
     model_config = shown({"epsilon": "1", "level": "strong", "period": "1d", "mean_reading": "400"}, extra="forbid")
 
-    epsilon: Decimal = Field(None, description="For a shift of a home's periodic component, for ever.")
-    target_error: Decimal = Field(None, description="Instead of epsilon: the least one with such an error.")
-    total_epsilon: Decimal = Field(None, description="Instead of epsilon: both of a strong plan, split at best.")
-    cycle_epsilon: Decimal = Field(None, description="For one home in one reported cycle; as epsilon unless given.")
-    level: Literal["strong", "pattern", "cycle"] = Field("strong", description="What is to be protected.")
-    query: Literal["mean", "sum", "share", "histogram"] = Field("mean", description="What is to be reported.")
-    above: int | None = Field(None, ge=-(10**9), le=10**9, description="For share: homes above it are counted.")
-    edges: str | None = Field(
-        None,
-        max_length=200,
-        pattern=r"^-?\d{1,9}(,-?\d{1,9}){0,15}$",
-        description="For histogram: 200,500,1000 makes four bins.",
-    )
-    groups: str | None = Field(None, max_length=64, description="The partition to report by, such as suburb.")
-    history: int = Field(91, ge=1, le=3660, description="How many whole cycles patterns are learned from.")
-    period: str | None = Field(
-        None, max_length=16, examples=["1d", "7d"], description="How long a cycle is; the panel's own unless given."
-    )
-    households: int | None = Field(None, ge=1, le=10**8, description="n; as many as the panel has unless given.")
-    statistic: Literal["mean", "base-load"] = Field(
-        "mean", description="What a home's profile is; base-load, in pattern mode only, hides less."
-    )
-    domain: tuple[int, int] | None = Field(
-        None, description="The least and the largest reading of a step; the panel's own unless given."
-    )
-    mean_reading: Decimal = Field(None, description="The PUBLIC mean of a reading, from statistics.")
-    free: bool = Field(True, description="In pattern mode: take a reference from the history's variations.")
-    body_radius: int | None = Field(
-        None, ge=1, le=10**9, description="How far a home's profile may be from the public one."
-    )
-    cycle_radius: int | None = Field(None, ge=1, le=10**9, description="How long a day's variations may be.")
-    variation_bound: int | None = Field(
-        None, ge=1, le=10**9, description="Instead of cycle_radius: clip variations to it slot by slot."
-    )
-    mechanism: MechanismName = Field(
-        "auto", description="The noise of the pattern; auto takes the one with the least error."
-    )
-    cycle_mechanism: CycleMechanismName = Field("auto", description="The noise of a cycle, in strong mode.")
-    delta: str | None = Field(
-        None, pattern=r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$", description="For Gaussian noise: 1e-6."
-    )
-    grace: int = Field(
-        2,
-        ge=0,
-        le=10_000,
-        description="How many steps to wait for late readings. With 0 a step is reported with the first batch that "
-        "has readings of a tenth of the homes.",
-    )
-    deadline: int | None = Field(
-        None,
-        ge=1,
-        le=100_000,
-        description="After how many steps a step closes with what is there, from its end or the first reading of "
-        "its cycle, whichever is later; two days unless given.",
-    )
-    minimum_group: int = Field(15, ge=1, le=10**6, description="The least homes a published sum may be of.")
+    def request(self) -> WhatIfRequest:
+        """What is asked for."""
+        return WhatIfRequest(**self.model_dump())
 
 
 PREDICTED = {
@@ -84,6 +42,14 @@ PREDICTED = {
     "error_of_peak": 15.2,
     "relative_to_laplace": 0.14,
     "note": "",
+}
+
+
+TABLE = {
+    "names": ["mechanism", "report (Wh)", "day"],
+    "lines": [["basis+basis", "14.9", "434.1"]],
+    "kinds": ["own"],
+    "numbers": [1, 2],
 }
 
 
@@ -105,6 +71,19 @@ class Predicted(BaseModel):
     note: str = Field(description="What to know when comparing.")
 
 
+class PredictedTable(BaseModel):
+    """The predicted errors as a table of text, as pages draw it."""
+
+    model_config = shown(TABLE)
+
+    names: list[str] = Field(description="The headings.")
+    lines: list[list[str]] = Field(description="The cells of each line, as text.")
+    kinds: list[Literal["own", "other", "beside", "split"]] = Field(
+        description="What each line is: this plan, another mechanism, doing without, a budget that is split."
+    )
+    numbers: list[int] = Field(description="Which columns are numbers.")
+
+
 class Proposed(BaseModel):
     """What would be promised, and how good reports would be, before anything is spent."""
 
@@ -122,6 +101,7 @@ class Proposed(BaseModel):
             "without_data": {**PREDICTED, "name": "nothing at all", "relative_to_laplace": None},
             "unspent": None,
             "split": [{**PREDICTED, "name": "split Laplace", "relative_to_laplace": None}],
+            "table": TABLE,
             "warnings": [],
             "promise": PROMISED,
             "sentences": ["Reported is the mean over its roster, every 30 minutes, without end."],
@@ -141,6 +121,7 @@ class Proposed(BaseModel):
     without_data: Predicted = Field(description="Nothing at all: a public profile as the report.")
     unspent: Predicted | None = Field(description="In pattern mode: a public profile with the exact variations.")
     split: list[Predicted] = Field(description="A budget split over all reports, and nothing left after them.")
+    table: PredictedTable = Field(description="All of these, with what each line is.")
     warnings: list[str] = Field(description="What to think about before starting it.")
     promise: Numbers = Field(description="What would be promised.")
     sentences: list[str] = Field(description="The plan in plain sentences.")

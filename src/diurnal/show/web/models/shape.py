@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import ast
+import inspect
+from collections.abc import Collection
+from itertools import pairwise
+from typing import Any, Literal, get_type_hints
 
-from pydantic import ConfigDict, Field
-
-Decimal = Annotated[str | None, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")]
-"""A decimal in text, so that nothing is lost in a float."""
+from pydantic import ConfigDict, Field, create_model
 
 Counts = dict[str, int]
 """How many were set aside, by reason."""
@@ -37,6 +38,23 @@ COUNTED = (
 def shown(example: dict[str, Any], *, extra: Literal["allow", "forbid", "ignore"] = "ignore") -> ConfigDict:
     """What a model is told so that its description has an example; and whether it has other fields besides."""
     return ConfigDict(json_schema_extra={"examples": [example]}, extra=extra)
+
+
+def base_of(kind: type, names: Collection[str] = ()) -> Any:
+    """A model of a dataclass, as a base of what is answered: with its types, and its words as descriptions.
+
+    Args:
+        kind: The dataclass, with a line below each field.
+        names: The fields that are answered; all unless given.
+    """
+    made: Any = ast.parse(inspect.getsource(kind)).body[0]
+    hints, told = get_type_hints(kind), dict[str, Any]()
+    for field, below in pairwise(made.body):
+        name = ast.unparse(field.target) if isinstance(field, ast.AnnAssign) else ""
+        if name and (not names or name in names):
+            words = " ".join(below.value.value.split()).replace("None", "null")
+            told[name] = hints[name], Field(description=words)
+    return create_model(kind.__name__, **told)
 
 
 BYTES = {"type": "string", "format": "binary"}

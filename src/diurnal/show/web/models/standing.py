@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from diurnal.show.web.models.shape import AFTER, COUNTED, NAME, OWN_HEAD, STANDS_OWN, STREAM, Counts, shown
+from diurnal.curator.status import StreamStatus
+from diurnal.periodicity import drift
+from diurnal.show.web.models.shape import AFTER, COUNTED, OWN_HEAD, STANDS_OWN, STREAM, Counts, base_of, shown
 
 EVENT = {
     "number": 4,
@@ -105,35 +107,12 @@ STANDING = {
 }
 
 
-class StreamStanding(BaseModel):
+class StreamStanding(base_of(StreamStatus)):  # type: ignore[misc]
     """How one stream stands."""
 
     model_config = shown(STANDING, extra="allow")
 
-    plan: str = Field(description=NAME)
-    level: str = Field(description="What it protects.")
-    households: int = Field(description="How many households it uses.")
-    groups: int = Field(description="How many groups it reports.")
-    first_step: int = Field(description="The first step it may report.")
-    last_step: int | None = Field(description="The latest step it has reported.")
-    last_time: str | None = Field(description="When that began.")
-    end: int | None = Field(description="The step from which on it reports nothing.")
-    open_steps: int = Field(description="How many steps are held, and not reported yet.")
-    stray_steps: int = Field(description="How many of them are ahead of what other homes have sent.")
-    held_since: str | None = Field(description="When readings of the oldest open cycle began to come.")
-    closes: str | None = Field(description="When that cycle is closed at the latest, with what is there.")
-    overdue: int = Field(description="How many cycles are past their deadline, and still open.")
-    acknowledged: str | None = Field(
-        description="Whom and which period the verdict is about that was read when it was started."
-    )
     counts: Counts = Field(description=COUNTED)
-    units: list[str] = Field(
-        description="In which directions readings look wrong since the service began: too small, too large."
-    )
-    refused: int = Field(description="How many batches were refused for their unit since the service began.")
-    looked: Counts = Field(
-        description="How many households looked plausible, too small or too large, batch by batch, since then."
-    )
 
 
 class Counted(RootModel[Counts]):
@@ -185,22 +164,13 @@ MOVED = {
 }
 
 
-class Moved(BaseModel):
+class Moved(base_of(drift.Drift, MOVED.keys() - {"alarm", "since"})):  # type: ignore[misc]
     """How far the pattern of one group has moved, window after window."""
 
     model_config = shown(MOVED, extra="allow")
 
-    group: str = Field(description="Whose reports these are.")
-    against: str = Field(description="What they are held against.")
-    unit: str = Field(description="What a move is in.")
-    level: float | None = Field(description="The mean of the pattern; null where noise hides it.")
-    window: int = Field(description="How many cycles a window has.")
-    threshold: float = Field(description="From which move on there is an alarm, as a share of the level.")
     alarm: bool = Field(description="Whether it has moved, by the latest window.")
     since: str | None = Field(description="Since when there is an alarm.")
-    cycles: list[int] = Field(description="The last cycle of each window.")
-    moves: list[float] = Field(description="How far each window lies from the pattern, without what chance gives.")
-    chance: list[float] = Field(description="How many times what chance alone gives, in squares.")
 
 
 class Drift(BaseModel):

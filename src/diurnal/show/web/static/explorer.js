@@ -14,18 +14,14 @@ function levelled() {
   return all.find((each) => each.selected) ?? all[0];
 }
 
+// Everything that is typed or chosen in what is shown, by the names of the fields of a request.
 function question() {
-  const query = by("query").value, level = levelled(), high = whole("high"), mechanism = by("mechanism").value;
-  const own = {
-    query, level: level.value, mechanism,
-    ...("counts" in level.dataset ? { above: whole("above") } : {}),
-    ...("learns" in level.dataset ? { history: whole("history"), mean_reading: text("mean_reading"), body_radius: whole("body_radius") } : {}),
-    ...(level.dataset.layers === "2" ? { cycle_epsilon: text("cycle_epsilon"), cycle_mechanism: by("cycle_mechanism").value, variation_bound: whole("bound") } : {}),
-  };
-  return {
-    ...own, epsilon: text("epsilon"), period: by("period").value, groups: by("groups").value || null, households: whole("households"),
-    domain: high === null ? null : [whole("low") ?? 0, high], delta: text("delta"), minimum_group: whole("minimum_group"), grace: whole("grace") ?? 2,
-  };
+  const asked = { level: levelled().value }, low = whole("low") ?? 0, high = whole("high");
+  for (const { dataset: { field } } of by("ask").querySelectorAll("[data-field]:not([hidden])")) {
+    const value = by(field).dataset.kind === "whole" ? whole(field) : text(field);
+    if (value !== null) asked[field] = value;
+  }
+  return high === null ? asked : { ...asked, domain: [low, high] };
 }
 
 // Minutes of the period that is asked for.
@@ -62,13 +58,10 @@ function named(level) {
 
 // What does not belong to a query or a level is not asked for.
 function fit() {
-  const query = by("query").value, level = levelled();
+  const level = levelled();
   named(level);
   scaled();
-  for (const part of by("ask").querySelectorAll("[data-for], div[data-layers]")) {
-    const { for: queries, layers } = part.dataset;
-    part.hidden = (queries !== undefined && !queries.split(" ").includes(query)) || (layers !== undefined && layers !== level.dataset.layers);
-  }
+  for (const part of by("ask").querySelectorAll("[data-when]")) part.hidden = !(part.dataset.when in level.dataset);
   for (const range of by("ask").querySelectorAll("[data-of]")) follow(range);
 }
 
@@ -86,13 +79,13 @@ function showFound(found, asked) {
   fill(by("warnings"), found.warnings.map((said) => make("p", { class: "warning" }, `Mind: ${said}.`)));
   fill(by("bars"), bars(found, unit));
   const open = by("numbers").querySelector("details[open]");
-  fill(by("numbers"), numbers(found, unit));
+  fill(by("numbers"), numbers(found));
   if (open) by("numbers").querySelector("details").open = true;
   fill(by("plan-sentences"), found.sentences.map((said) => make("li", {}, said)));
   by("limits").hidden = by("plan-said").hidden = false;
   for (const part of by("limits").querySelectorAll("[data-limits]")) part.hidden = part.dataset.limits !== found.document.level;
   radius(found.document);
-  offer(found, asked.households !== null ? ELSEWHERE : tooLong());
+  offer(found, "households" in asked ? ELSEWHERE : tooLong());
 }
 
 // The radius that was chosen is in its field’s place, where none is typed.
@@ -143,7 +136,7 @@ function soon() {
 async function know() {
   const panel = homes = await get("/v1/custodian/panel"), names = Object.keys(panel.partitions);
   fill(by("groups"), make("option", { value: "" }, "the whole roster"), names.map((name) => make("option", { value: name }, name)));
-  by("groups-place").hidden = !names.length;
+  by("groups").closest("[data-field]").hidden = !names.length;
   by("households").placeholder = `${panel.households.toLocaleString("en")} (panel)`;
   by("history").value = String(Math.max(1, Math.min(91, Math.floor(panel.cycles / 2))));
   [by("low").value, by("high").value] = panel.domain || ["", ""];
@@ -169,7 +162,7 @@ function asRunning(plan, names) {
   if (level > 0) by("mean_reading").value = String(Math.round(level));
   else {
     if (body && body.radius) by("body_radius").value = String(body.radius);
-    if (Number.isInteger(bound)) by("bound").value = String(bound);
+    if (Number.isInteger(bound)) by("variation_bound").value = String(bound);
   }
 }
 

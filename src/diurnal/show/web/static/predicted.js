@@ -41,13 +41,9 @@ function bar(row, { place }, nothing, unit) {
     row.kind === "other" ? null : make("span", { class: "what" }, [row.kind === "beside" ? "" : row.promise, row.note].filter(Boolean).join("; ")));
 }
 
-// All ways to report, each with what it is here.
-export const rows = (found) => [
-  ...found.mechanisms.map((row) => ({ ...row, kind: row.name === found.chosen ? "own" : "other" })),
-  { ...found.without_data, kind: "beside" },
-  ...(found.unspent ? [{ ...found.unspent, kind: "beside" }] : []),
-  ...found.split.map((row) => ({ ...row, kind: "split" })),
-];
+// All ways to report, each with what it is here, in the order of the table.
+const rows = ({ mechanisms, without_data, unspent, split, table }) =>
+  [...mechanisms, without_data, ...(unspent ? [unspent] : []), ...split].map((row, place) => ({ ...row, kind: table.kinds[place] }));
 
 export function bars(found, unit) {
   const all = rows(found), nothing = found.without_data.error, drawn = scale(all.map((row) => row.error)), brief = unit.length <= 4 ? unit : "";
@@ -57,12 +53,9 @@ export function bars(found, unit) {
   return list;
 }
 
-export function numbers(found, unit) {
-  const lines = rows(found).map((row) => [
-    row.name, least(row, row.error), ...["day", "month", "year"].map((span) => least(row, row.error_of_totals[span])), row.bias === null ? "unknown" : says(row.bias), row.promise, row.note,
-  ]);
+export function numbers({ table: { names, lines, numbers } }) {
   return make("details", {}, make("summary", {}, "All predicted numbers, as a table"),
-    boxed(["mechanism", `report (${unit})`, "day", "30 days", "year", "dropped", "promise", "note"], lines, { caption: "Predicted errors of a report and of totals", numbers: [1, 2, 3, 4, 5], unbroken: [0] }));
+    boxed(names, lines, { caption: "Predicted errors of a report and of totals", numbers, unbroken: [0] }));
 }
 
 export { says };

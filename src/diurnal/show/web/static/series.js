@@ -119,8 +119,8 @@ export function series(info) {
     if (!by("rows").open) return;
     const shown = rows.slice(-LISTED), left = rows.length - shown.length;
     const caption = left ? `The last ${LISTED} of ${count(rows.length, "report")}; a download has them all` : `All ${count(rows.length, "report")} that are shown`;
-    fill(by("rows").querySelector(".scroll"), table(["time", "series", `value (${info.unit})`, "std"],
-      shown.map((row) => [row.time, row.group, row.value, row.std]), { caption, numbers: [2, 3], unbroken: [0], seen: true }));
+    const { names, columns, ...kinds } = JSON.parse(by("rows").dataset.table);
+    fill(by("rows").querySelector(".scroll"), table(names, shown.map((row) => columns.map((name) => row[name])), { caption, ...kinds, seen: true }));
   }
 
   // New rows, of whichever series. Who looks at the end goes along with it; who looks at all of more than a week still does.

@@ -1,4 +1,4 @@
-"""Hub: what is new in the store, and who waits for it.
+"""Change feed: what is new in the store, and who waits for it.
 
 The store is looked at once a second, and whenever this service has written to it. What was found is kept: which
 streams there are, how far they have come, and which events of the ledger released rows of each. Readers of pages
@@ -16,7 +16,7 @@ from typing import TypeVar
 from diurnal.curator.ledger import Event
 from diurnal.curator.public_reader import Look, Published, Reader
 from diurnal.errors import DiurnalError
-from diurnal.show.web.log import told
+from diurnal.show.log import told
 from diurnal.show.web.problems import ProblemError
 
 TOLD_AT_ONCE = 10
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 Read = Callable[[Callable[[], Result]], Awaitable[Result]]
 
 
-class Hub:
+class ChangeFeed:
     """What the public may know, as of the last look."""
 
     def __init__(self, reader: Reader, read: Read[Look]) -> None:

@@ -1,4 +1,4 @@
-"""Gate: what every request passes, before it is known what it asks for, and what every answer leaves with.
+"""Middleware: what every request passes, before it is known what it asks for, and what every answer leaves with.
 
 A number of its own; limits on how often, how many at once and how large; headers that let a browser do as little as
 it needs; a line in the log and a count. Whatever goes wrong inside ends here as an answer that says nothing.
@@ -16,12 +16,11 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from diurnal.show.log import told
 from diurnal.show.web import problems
 from diurnal.show.web.access import Access, shown_by
-from diurnal.show.web.buckets import Buckets, client_in
-from diurnal.show.web.log import told
+from diurnal.show.web.limits import Buckets, Later, Met, Places, client_in
 from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.places import Later, Met, Places
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.settings import Settings
 

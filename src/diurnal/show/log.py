@@ -1,4 +1,4 @@
-"""Log: a line of JSON for each request, and for what the server itself has to say. No value, no query, no trace."""
+"""Log: lines of JSON about verbs, requests and what the server itself has to say. No value, no query, no trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-_log = logging.getLogger("diurnal.web")
+_log = logging.getLogger("diurnal.show")
 
 
 class Lines(logging.Formatter):

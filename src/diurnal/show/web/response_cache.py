@@ -1,4 +1,4 @@
-"""Kept: answers that were made before, as many as there is room for; what nobody asked for longest goes first."""
+"""Response cache: answers that were made before, up to a number of bytes; the least recently used goes first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AROUND = 2500
 """How many bytes are taken by whatever is kept, besides its own: names, headers, places in lists."""
 
 
-class Kept(Generic[Value]):
+class ResponseCache(Generic[Value]):
     """What is kept, by name. It may be used by several threads at once."""
 
     def __init__(self, room: int, size: Callable[[Value], int]) -> None:
@@ -57,7 +57,7 @@ class Kept(Generic[Value]):
             return sum(map(self._size, self._values.values()))
 
 
-class KeptRoute(PublicRoute):
+class CachedRoute(PublicRoute):
     """A route whose answers that never change are given again as they are, before anything is made of the question.
 
     Only where reads are open to everybody: else the question must be looked at, for who asks it.
@@ -69,7 +69,7 @@ class KeptRoute(PublicRoute):
 
         async def handled(request: Request) -> Response:
             service = request.app.state.service
-            answers: Kept[Response] = service.answers
+            answers: ResponseCache[Response] = service.answers
             if service.settings.reads_need_token:
                 return await handler(request)
             name = _name(request)

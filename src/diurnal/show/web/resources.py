@@ -1,13 +1,34 @@
-"""Descriptors: whether the system lets the service have as many open files as its limits need."""
+"""Resources: what the system leaves the service: room on the disk, and open files."""
 
 from __future__ import annotations
 
 import resource
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from diurnal.errors import InputError
-from diurnal.show.web.settings import Limits
+from diurnal.show.web.settings import MEGABYTE, Limits, Settings
+
+
+def folders(settings: Settings) -> list[Path]:
+    """Where the service writes: beside a SQLite file, and where profiles lie. A disk of PostgreSQL is not seen."""
+    beside = [] if "://" in settings.store else [Path(settings.store).absolute().parent]
+    profiles = [] if settings.profiles is None else [Path(settings.profiles).absolute()]
+    return [folder for folder in (*beside, *profiles) if folder.is_dir()]
+
+
+def has_room(folder: Path) -> bool:
+    """Whether a megabyte can be written to a folder. It is tried: no count of free blocks knows of a quota."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(MEGABYTE))
+            probe.flush()
+    except OSError:
+        return False
+    return True
+
 
 SPARE = 128
 """How many files are open besides connections: the store, several times; the door, the log, what is being made."""
