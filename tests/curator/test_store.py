@@ -152,7 +152,7 @@ def test_a_cap_is_raised_and_never_lowered(opens):
     panel = support.town()
     curator = opens(budget=dn.Budget(pattern="1", strong="1"))
     start(curator, panel).stop()
-    with pytest.raises(BudgetError, match="1 was allowed in all and 0 is left"):
+    with pytest.raises(BudgetError, match="The cap is 1, and 0 is left"):
         start(curator, panel, query=dn.Sum())
     with refuses(BudgetError, "budget-cap-lowered"):
         curator.raise_cap(dn.Budget(pattern="1/2", strong="1"))
@@ -334,7 +334,7 @@ def test_a_database_of_somebody_elses_is_left_alone(tmp_path):
         plain.execute("insert into plans values ('untouched')")
     with refuses(StoreError, "store-foreign-tables") as refused:
         dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="1"))
-    assert "of its own" in refused.value.hint
+    assert "its own database" in refused.value.hint
     with sqlite3.connect(tmp_path / "city.db") as plain:
         assert plain.execute("select name from sqlite_master").fetchall() == [("plans",)]
         assert plain.execute("select * from plans").fetchall() == [("untouched",)]

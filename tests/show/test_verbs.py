@@ -346,7 +346,7 @@ def test_readings_by_another_clock_are_refused_in_words(started):
     where = ("--zone", "UTC", "--out", "utc.parquet", "--quiet")
     run("import", "homes.csv.gz", "--source-zone", "Australia/Sydney", *where)
     done = run("report", "utc.parquet", "--store", "city.db", code=1)
-    assert "The stream has the clock of Australia/Sydney; the readings have the clock of UTC." in done.stderr
+    assert "Expected readings like the stream's, with the clock of Australia/Sydney, got the clock of UTC." in done.stderr
     assert "--zone Australia/Sydney" in done.stderr
     assert "Grid(" not in done.stderr
 

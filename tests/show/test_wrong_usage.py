@@ -77,7 +77,7 @@ WRONG = {
     "an ending that is none": (("export", "--store", "city.db", "--out", "rows.xls"), 1, ".csv"),
     "a stream that is none": (("stop", "--store", "city.db", "--stream", "ffff"), 1, "ffff"),
     "a head that is none": (("fence", "what", "--store", "city.db"), 1, "head"),
-    "a folder that is none": (("watch", "nowhere", "--store", "city.db", "--once"), 1, "no folder"),
+    "a folder that is none": (("watch", "nowhere", "--store", "city.db", "--once"), 1, "The folder nowhere does not exist"),
     "a place that cannot be written": (
         ("town", "--homes", "2", "--days", "2", "--out", "no/such/town.csv"),
         1,

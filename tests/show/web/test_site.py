@@ -458,7 +458,7 @@ def test_a_stream_that_is_not_there_is_said_kindly(chromium, served):
     """An unknown name is answered 404, with a page that leads back."""
     with Opened(chromium, served[0], "/streams/0123456789ab") as opened:
         assert opened.answers[0].status == 404
-        assert "There is no such stream" in opened.text("h1")
+        assert "Stream not found" in opened.text("h1")
         assert opened.page.get_attribute("main a", "href") == "/"
 
 
@@ -627,7 +627,7 @@ def test_a_wrong_token_is_refused_kindly(chromium, served):
         for shown, words in (
             ("dn_custodian_wrong", "not known here"),
             (services.shown(process.folder)["ingest"], "another role"),
-            (ended, "This token ended at 2022"),
+            (ended, "This token expired at 2022"),
         ):
             opened.enter(shown)
             opened.until(f"document.getElementById('refused').textContent.includes({words!r})")
@@ -853,7 +853,7 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
         page = opened.page
         explored(opened)
         page.click("#ask summary")
-        assert "ε for a shift of the usual cycle, for ever" in opened.text("#ask")
+        assert "ε for a shift of the usual cycle, over all reports" in opened.text("#ask")
         assert "costs up to the ε of one cycle that many times" in opened.text("#limits")
         page.select_option("#query", "share")
         page.fill("#above", "400000")
@@ -870,7 +870,7 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
         page.click("#to-sentences")
         assert "Not promised: " in opened.text("#plan-sentences")
         page.select_option("#query", "mean")
-        assert "ε for a shift of the usual cycle, for ever" in opened.text("#ask")
+        assert "ε for a shift of the usual cycle, over all reports" in opened.text("#ask")
 
 
 UNREADABLE = (
