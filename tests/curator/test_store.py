@@ -156,7 +156,7 @@ def test_a_cap_is_raised_and_never_lowered(opens):
         start(curator, panel, query=dn.Sum())
     with refuses(BudgetError, "budget-cap-lowered"):
         curator.raise_cap(dn.Budget(pattern="1/2", strong="1"))
-    with pytest.raises(BudgetError, match=r"The delta is none, and 0.000001 was given") as caught:
+    with pytest.raises(BudgetError, match=r"The delta is none and cannot be changed to 0.000001") as caught:
         curator.raise_cap(dn.Budget(pattern="2", strong="1", delta="1e-6"))
     assert "cap is" not in caught.value.message
     curator.raise_cap(dn.Budget(pattern="2", strong="1"))

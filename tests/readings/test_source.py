@@ -209,7 +209,7 @@ def test_a_format_of_ones_own(tmp_path):
         (table(), {"format": "xml"}, "one of ausgrid"),
         (table(), {"format": "long", "color": "red"}, "has no option 'color'"),
         (table(), {"color": "red"}, "No format has the option"),
-        (table(), {"value": "volts"}, "no column 'volts'"),
+        (table(), {"value": "volts"}, "The column 'volts' is missing"),
         (table().drop_columns(["time"]), {"format": "long"}, "The time column could not be identified"),
         (table(), {"format": "ausgrid"}, None),
         (table(), {"unit": "J"}, "one of MWh"),

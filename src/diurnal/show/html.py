@@ -20,8 +20,8 @@ WHOLE = {**HEADINGS, "promised": "What is promised, and what a change costs"}
 
 SOURCES = {
     "unknown": " No open data was given, so it does not include what bounds clip.",
-    "table": " What bounds clip is included as it was on homes of two other regions and of a made-up town, not as it "
-    "is on these homes.",
+    "table": " What bounds clip is included as it was on homes of two other regions and of a made-up town, not as "
+    "it is on these homes.",
 }
 """What predicted errors have of what bounds clip."""
 

@@ -211,7 +211,9 @@ def test_an_entry_may_be_repeated(tmp_path):
     """The same type or usage point twice is the same; two that differ at one address are refused."""
     assert staged(feed(tmp_path, kind(), kind(), point(), point(), meter(), block(reading())))[0]
     part = feed(tmp_path, kind(), kind(flowDirection=19), point(), meter(), block(reading()))
-    assert "Expected exactly one ReadingType for this IntervalBlock in the feed, got none or several" in refusal(part)
+    assert "Expected exactly one ReadingType for this IntervalBlock in the feed, got none or several" in refusal(
+        part
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,9 +241,9 @@ def test_a_wrong_reading_is_named_by_its_line(tmp_path, one, says):
 @pytest.mark.parametrize(
     ("gone", "says"),
     [
-        (0, "The UsagePoint of this IntervalBlock"),
-        (1, "The MeterReading of this"),
-        (2, "The ReadingType of this"),
+        (0, "Expected exactly one UsagePoint for this IntervalBlock"),
+        (1, "Expected exactly one MeterReading for this"),
+        (2, "Expected exactly one ReadingType for this"),
         (3, "no IntervalReading"),
     ],
 )
@@ -265,7 +267,10 @@ def test_broken_xml_is_refused_with_its_line(tmp_path):
     part.path.write_text(text[: text.index("<value>")])
     assert "home.xml, line 14: Expected complete XML" in refusal(part)
     part.path.write_text(text.replace("</value>", "</secret>"))
-    assert refusal(part) == "home.xml, line 14: Expected complete XML, got XML that is broken or cut short (mismatched tag)."
+    assert (
+        refusal(part)
+        == "home.xml, line 14: Expected complete XML, got XML that is broken or cut short (mismatched tag)."
+    )
 
 
 def test_a_block_within_a_block_is_refused(tmp_path):
@@ -296,7 +301,7 @@ def test_only_a_feed_is_recognised(tmp_path):
 @pytest.mark.parametrize("options", [{"channel": "both"}, {"household": "meter"}, {"unit": "therm"}])
 def test_wrong_options_are_refused(options):
     """An unknown channel, household or unit is refused at once."""
-    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))}="):
+    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))} to be"):
         GreenButton(**options)
 
 

@@ -229,7 +229,7 @@ def test_a_file_without_its_header_is_refused(tmp_path, header):
 def test_a_file_that_was_cut_short_is_refused(tmp_path):
     """Without its 900 record a file is not whole; a file of blank lines has no header either."""
     assert "line 3: Expected a 900 record" in refusal(file(tmp_path, stream(), day(), end=None))
-    assert "Expected a record 100,NEM12 first" in refusal(file(tmp_path, header=",,", end=None))
+    assert "Expected a record 100,NEM12 at the beginning" in refusal(file(tmp_path, header=",,", end=None))
 
 
 def test_only_a_nem12_file_is_recognised(tmp_path):
@@ -251,7 +251,7 @@ def as_frame():
 @pytest.mark.parametrize("options", [{"channel": "both"}, {"qualities": ""}, {"qualities": "AN"}, {"unit": "kW"}])
 def test_wrong_options_are_refused(options):
     """An unknown channel, a flag that cannot be taken and a unit of power are refused at once."""
-    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))}="):
+    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))} to be"):
         Nem12(**options)
 
 

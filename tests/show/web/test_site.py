@@ -372,7 +372,7 @@ def test_a_stopped_stream_is_not_live(chromium, tmp_path):
             assert opened.problems == []
         with Opened(chromium, process, f"/streams/{stream}", wait="#live[data-state=stopped]") as opened:
             opened.page.wait_for_timeout(500)
-            assert "no more reports come" in opened.text("#live")
+            assert "no more reports" in opened.text("#live")
             assert opened.text("[data-fact=state]") == said
             assert opened.problems == []
 
@@ -384,7 +384,7 @@ def test_a_stream_that_was_stopped_before_its_first_report_does_not_wait(chromiu
         services.running(tmp_path) as process,
         Opened(chromium, process, f"/streams/{stream}", wait="#live[data-state=live]") as opened,
     ):
-        assert "waits for readings" in opened.text("#none")
+        assert "waiting for readings" in opened.text("#none")
         stop(process, stream)
         opened.until("document.getElementById('none').textContent.includes('stopped before it reported anything')")
         assert opened.page.get_attribute("#live", "data-state") == "stopped"
@@ -665,7 +665,7 @@ def test_the_custodian_sees_how_readings_come_in_and_what_is_spent(chromium, ser
         page.wait_for_selector("#ledger tbody tr")
         page.wait_for_selector("#health .drift table")
         assert f"Plan {stream[:12]}" in opened.text("#health")
-        assert "cannot be said yet" in opened.text(".drift")
+        assert "not known yet" in opened.text(".drift")
         assert re.search(r"last batch that released\s+\d{4}-\d\d-\d\d \d\d:\d\d \+00:00", opened.text("#health"))
         assert "1 of 9 spent, 8 left" in " ".join(opened.text("#budgets").split())
         ledger = opened.text("#ledger")
@@ -697,7 +697,7 @@ def test_of_a_young_stream_nothing_is_said_to_have_stayed(chromium, tmp_path):
     services.found_city(tmp_path, reported=2)
     with services.running(tmp_path) as process, room(chromium, process) as opened:
         opened.page.wait_for_selector("#health .drift table")
-        assert "cannot be said yet" in opened.text(".drift p")
+        assert "not known yet" in opened.text(".drift p")
         assert "No alarm" not in opened.text("#health")
         assert "none" not in opened.text(".drift tbody")
 
@@ -810,7 +810,7 @@ def test_the_explorer_moves_with_what_is_asked(chromium, fresh):
         page.wait_for_selector(".bars .own.worse")
         assert "worse than nothing" in opened.text(".bars .own .name").lower()
         assert "WORSE than nothing at all" in opened.text("#found-said")
-        assert opened.text("#warnings").startswith("Mind: ")
+        assert opened.text("#warnings").startswith("Warning: ")
         page.select_option("#level", "pattern")
         opened.until("document.querySelector('.bars').innerText.includes('eps_z = 0')")
         assert not page.locator("#cycle_epsilon").is_visible()
@@ -861,7 +861,7 @@ def test_an_epsilon_is_called_by_what_it_is_for(chromium, fresh):
         shown = opened.text("#ask")
         assert "ε for any one reported cycle" in shown
         assert "Mechanism of a cycle" in shown
-        assert "for ever" not in shown
+        assert "over all reports" not in shown
         assert "pattern" not in opened.text("label[for=mechanism]")
         assert page.get_attribute("[data-of=epsilon]", "aria-label") == "Slide ε for any one reported cycle"
         assert "a usual cycle, which is there in every cycle" in opened.text("#limits")
@@ -893,7 +893,7 @@ def test_what_cannot_be_read_is_marked_and_not_left_out(chromium, fresh):
             assert page.get_attribute(f"#{field}", "aria-invalid") == "true", field
             said = page.get_attribute(f"#{field}", "aria-describedby")
             assert len(opened.text(f"#{said}")) > 10, field
-            assert "until what is marked can be read" in opened.text("#found-said"), field
+            assert "Correct the marked fields" in opened.text("#found-said"), field
             assert page.is_disabled("#explain"), field
             page.wait_for_timeout(400)
             assert not [url for url in opened.asked if url.endswith("/plan")], field
@@ -908,14 +908,14 @@ def test_a_history_that_the_panel_does_not_have_is_said(chromium, fresh):
     with room(chromium, fresh) as opened:
         page = opened.page
         explored(opened, history="41")
-        opened.until("document.getElementById('explain-said').textContent.includes('The panel has 40 such cycles')")
+        opened.until("document.getElementById('explain-said').textContent.includes('The panel has 40 cycles')")
         assert "cannot be started on it" in opened.text("#history-said")
         assert page.is_disabled("#explain")
         page.fill("#history", "40")
         opened.until("!document.getElementById('explain').disabled")
         assert not page.locator("#history-said").is_visible()
         page.select_option("#period", "7d")
-        opened.until("document.getElementById('history-said').textContent.includes('The panel has 5 such cycles')")
+        opened.until("document.getElementById('history-said').textContent.includes('The panel has 5 cycles')")
         assert page.is_disabled("#explain")
 
 

@@ -48,8 +48,16 @@ WRONG = {
     "no certificate there": ("no.pem", "one-key.pem", "--tls-cert: no.pem does not exist."),
     "no key there": ("one-cert.pem", "no.pem", "--tls-key: no.pem does not exist."),
     "a folder": ("folder.pem", "one-key.pem", "--tls-cert: folder.pem cannot be read (Is a directory)."),
-    "an empty certificate": ("empty.pem", "one-key.pem", "--tls-cert: empty.pem is not a certificate in PEM format."),
-    "words as a certificate": ("words.pem", "one-key.pem", "--tls-cert: words.pem is not a certificate in PEM format."),
+    "an empty certificate": (
+        "empty.pem",
+        "one-key.pem",
+        "--tls-cert: empty.pem is not a certificate in PEM format.",
+    ),
+    "words as a certificate": (
+        "words.pem",
+        "one-key.pem",
+        "--tls-cert: words.pem is not a certificate in PEM format.",
+    ),
     "another form": ("cert.der", "one-key.pem", "--tls-cert: cert.der is not a certificate in PEM format."),
     "words as a key": ("one-cert.pem", "words.pem", "--tls-key: words.pem is not a private key in PEM format."),
     "swapped": (
@@ -57,7 +65,11 @@ WRONG = {
         "one-cert.pem",
         "--tls-cert: one-key.pem is not a certificate in PEM format. It has a private key",
     ),
-    "a certificate twice": ("one-cert.pem", "one-cert.pem", "is not a private key in PEM format. It has a certificate"),
+    "a certificate twice": (
+        "one-cert.pem",
+        "one-cert.pem",
+        "is not a private key in PEM format. It has a certificate",
+    ),
     "an encrypted key": ("one-cert.pem", "new.pem", "--tls-key: new.pem is encrypted"),
     "a key that was encrypted long ago": ("one-cert.pem", "old.pem", "--tls-key: old.pem is encrypted"),
     "the key of another": (

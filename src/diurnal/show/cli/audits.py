@@ -17,7 +17,8 @@ def audit(
     what: Annotated[str, typer.Argument(help="A plan that `plan --out` wrote, or a store that `start` made.")],
     out: Annotated[Path, typer.Option(help="The folder for the page, its charts and its numbers.")],
     stream: Annotated[
-        str | None, typer.Option(help="For a store: the beginning of the stream's name; defaults to the running one.")
+        str | None,
+        typer.Option(help="For a store: the beginning of the stream's name; defaults to the running one."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(help="A panel of yours to attack; defaults to a made-up town.")

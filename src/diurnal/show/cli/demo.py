@@ -43,9 +43,7 @@ MADE_UP = "The homes and readings of this town are made up: the page is an examp
 
 def demo(
     screen: Screen,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for all files; defaults to diurnal-demo.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for all files; defaults to diurnal-demo.")] = None,
     homes: Annotated[int, typer.Option(help="The number of homes.", min=15)] = 300,
     days: Annotated[int, typer.Option(help="The number of days.", min=16)] = 365,
 ) -> None:
@@ -196,7 +194,9 @@ def _pattern(screen: Screen, town: Panel, elsewhere: Panel, verdict: Verdict, st
     plan, _ = _planned(town, elsewhere, "pattern")
     stream = Curator.open(store).start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
     error = _error(stream.report(town.after(_history(town))), truth)
-    screen.say(f"The error of its reports is {error:.0f} Wh: smaller, but they protect little more than standby load.")
+    screen.say(
+        f"The error of its reports is {error:.0f} Wh: smaller, but they protect little more than standby load."
+    )
     return error
 
 

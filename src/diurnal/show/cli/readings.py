@@ -58,7 +58,9 @@ def import_(
     database: Annotated[
         str | None, typer.Option(help="sqlite:///file or postgresql+psycopg://...", rich_help_panel=SOURCE)
     ] = None,
-    household: Annotated[str | None, typer.Option(help="The column with households.", rich_help_panel=SOURCE)] = None,
+    household: Annotated[
+        str | None, typer.Option(help="The column with households.", rich_help_panel=SOURCE)
+    ] = None,
     meter: Annotated[str | None, typer.Option(help="The column with meters.", rich_help_panel=SOURCE)] = None,
     time: Annotated[str | None, typer.Option(help="The column with times.", rich_help_panel=SOURCE)] = None,
     value: Annotated[str | None, typer.Option(help="The column with values.", rich_help_panel=SOURCE)] = None,
@@ -66,11 +68,15 @@ def import_(
         list[str] | None, typer.Option(help="A column with groups; repeatable.", rich_help_panel=SOURCE)
     ] = None,
     source_unit: Annotated[
-        str | None, typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.", rich_help_panel=SOURCE)
+        str | None,
+        typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.", rich_help_panel=SOURCE),
     ] = None,
-    row_minutes: Annotated[int | None, typer.Option(help="The length of a row in minutes.", rich_help_panel=SOURCE)] = None,
+    row_minutes: Annotated[
+        int | None, typer.Option(help="The length of a row in minutes.", rich_help_panel=SOURCE)
+    ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Whether times are the start or the end of an interval.", rich_help_panel=SOURCE)
+        str | None,
+        typer.Option(help="Whether times are the start or the end of an interval.", rich_help_panel=SOURCE),
     ] = None,
     time_format: Annotated[
         str | None, typer.Option(help="The format of times, as in strptime.", rich_help_panel=SOURCE)
@@ -82,15 +88,21 @@ def import_(
         str | None, typer.Option(help="What to import: consumption, generation or net.", rich_help_panel=SOURCE)
     ] = None,
     zone: Annotated[
-        str | None, typer.Option(help="The time zone of the homes, such as Australia/Sydney.", rich_help_panel=PANEL)
+        str | None,
+        typer.Option(help="The time zone of the homes, such as Australia/Sydney.", rich_help_panel=PANEL),
     ] = None,
     interval: Annotated[str, typer.Option(help="The length of a step.", rich_help_panel=PANEL)] = "30min",
     period: Annotated[str, typer.Option(help="The length of a cycle.", rich_help_panel=PANEL)] = "1d",
     unit: Annotated[str, typer.Option(help="The unit of the panel: Wh or kWh.", rich_help_panel=PANEL)] = "Wh",
-    anchor: Annotated[str | None, typer.Option(help="The time at which step 0 begins.", rich_help_panel=PANEL)] = None,
-    until: Annotated[str | None, typer.Option(help="The time at which the last step ends.", rich_help_panel=PANEL)] = None,
+    anchor: Annotated[
+        str | None, typer.Option(help="The time at which step 0 begins.", rich_help_panel=PANEL)
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="The time at which the last step ends.", rich_help_panel=PANEL)
+    ] = None,
     domain: Annotated[
-        tuple[int, int] | None, typer.Option(help="The smallest and the largest possible reading.", rich_help_panel=PANEL)
+        tuple[int, int] | None,
+        typer.Option(help="The smallest and the largest possible reading.", rich_help_panel=PANEL),
     ] = None,
     calendar: Annotated[
         Path | None, typer.Option(help="A CSV file from,until with outages and tests.", rich_help_panel=PANEL)
@@ -99,15 +111,19 @@ def import_(
         str, typer.Option(help="What to do with the repeated hour: calendar, first or mean.", rich_help_panel=PANEL)
     ] = "calendar",
     on_duplicate: Annotated[
-        str, typer.Option(help="What to do with two values for one time: refuse, first or last.", rich_help_panel=PANEL)
+        str,
+        typer.Option(help="What to do with two values for one time: refuse, first or last.", rich_help_panel=PANEL),
     ] = "refuse",
     meters: Annotated[
         Path | None, typer.Option(help="A CSV file meter,household[,from,until].", rich_help_panel=PANEL)
     ] = None,
     groups: Annotated[
-        Path | None, typer.Option(help="A CSV file with household and one column per partition.", rich_help_panel=PANEL)
+        Path | None,
+        typer.Option(help="A CSV file with household and one column per partition.", rich_help_panel=PANEL),
     ] = None,
-    tenancies: Annotated[Path | None, typer.Option(help="A CSV file household,from with changes of tenancy.", rich_help_panel=PANEL)] = None,
+    tenancies: Annotated[
+        Path | None, typer.Option(help="A CSV file household,from with changes of tenancy.", rich_help_panel=PANEL)
+    ] = None,
     without: Without = None,
     engine: Engine = "local",
     master: Master = "local[*]",
@@ -181,18 +197,27 @@ def check(
         list[str], typer.Argument(help="A panel that `import` wrote, or files that need no flags to be imported.")
     ],
     period: Annotated[str | None, typer.Option(help="The length of a cycle; defaults to the panel's.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")
+    ] = None,
     also: Annotated[list[str] | None, typer.Option(help="Another period to try; repeatable.")] = None,
-    largest: Annotated[float, typer.Option(help="The largest correlation that counts as small.")] = Thresholds.largest,
-    median: Annotated[float, typer.Option(help="The largest median correlation that counts as small.")] = Thresholds.median,
+    largest: Annotated[
+        float, typer.Option(help="The largest correlation that counts as small.")
+    ] = Thresholds.largest,
+    median: Annotated[
+        float, typer.Option(help="The largest median correlation that counts as small.")
+    ] = Thresholds.median,
     without: Without = None,
-    draw: Annotated[Path | None, typer.Option(help="A picture of the verdict to write, .svg or .png (needs the extra charts).")] = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="A picture of the verdict to write, .svg or .png (needs the extra charts).")
+    ] = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
     """Check whether readings are almost periodic: how much cycles have in common, and how sure that is.
 
-    The verdict is computed on private readings, for the custodian's eyes. `start` needs the digest in its last line.
+    The verdict is computed on private readings, for the custodian's eyes. `start` needs the digest in its last
+    line.
     """
     if draw is not None:
         check_target(draw, source)
@@ -218,7 +243,9 @@ def town(
     seed: Annotated[int, typer.Option(help="The seed: each seed gives another town.")] = 1,
     start: Annotated[str, typer.Option(help="The first day.")] = "2022-07-01",
     format_: Annotated[str, typer.Option("--format", help="The layout, as for `import`.")] = "long",
-    groups: Annotated[Path | None, typer.Option(help="A CSV file of its suburbs to write, for `import --groups`.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help="A CSV file of its suburbs to write, for `import --groups`.")
+    ] = None,
 ) -> None:
     """Make up a town: invented readings in any layout, to try things with.
 

@@ -38,7 +38,8 @@ def serve(
         typer.Option(help="The address or network of a trusted proxy that has TLS.", rich_help_panel=DOOR),
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="The number of processes; more than 1 needs PostgreSQL.", min=1, rich_help_panel=DOOR)
+        int,
+        typer.Option(help="The number of processes; more than 1 needs PostgreSQL.", min=1, rich_help_panel=DOOR),
     ] = 1,
     panel: Annotated[
         Path | None, typer.Option(help="The homes' panel, for the custodian: check, plan, start.")
@@ -54,15 +55,16 @@ def serve(
     strong_cap: Annotated[
         str | None, typer.Option(help="For a new store: the cap on epsilon for any one reported cycle.")
     ] = None,
-    delta_cap: Annotated[
-        str | None, typer.Option(help="For a new store: the delta of both caps.")
-    ] = None,
-    max_body: Annotated[int, typer.Option(help="The maximum size of a batch, in MiB.", min=1, rich_help_panel=LIMITS)] = 64,
+    delta_cap: Annotated[str | None, typer.Option(help="For a new store: the delta of both caps.")] = None,
+    max_body: Annotated[
+        int, typer.Option(help="The maximum size of a batch, in MiB.", min=1, rich_help_panel=LIMITS)
+    ] = 64,
     max_rows: Annotated[
         int, typer.Option(help="The maximum number of rows in a batch.", min=1, rich_help_panel=LIMITS)
     ] = 2_000_000,
     rate: Annotated[
-        float, typer.Option(help="Requests per second from one client; 0 for no limit.", min=0, rich_help_panel=LIMITS)
+        float,
+        typer.Option(help="Requests per second from one client; 0 for no limit.", min=0, rich_help_panel=LIMITS),
     ] = 100.0,
     max_listeners: Annotated[
         int, typer.Option(help="Concurrent event streams in total.", min=1, rich_help_panel=LIMITS)
@@ -123,10 +125,14 @@ def serve(
 def token(
     screen: Screen,
     what: Annotated[str, typer.Argument(help="make, list or revoke.")],
-    file: Annotated[Path, typer.Option(help="The token file; it contains digests of tokens.")] = Path("tokens.json"),
+    file: Annotated[Path, typer.Option(help="The token file; it contains digests of tokens.")] = Path(
+        "tokens.json"
+    ),
     name: Annotated[str | None, typer.Option(help="The owner of the token, such as headend or anna.")] = None,
     role: Annotated[str | None, typer.Option(help="The role: public, ingest or custodian.")] = None,
-    days: Annotated[int | None, typer.Option(help="The number of days until the token expires; by default it does not expire.")] = None,
+    days: Annotated[
+        int | None, typer.Option(help="The number of days until the token expires; by default it does not expire.")
+    ] = None,
 ) -> None:
     """Make, list and revoke tokens of the service. A token is shown once, when it is made, and not stored.
 

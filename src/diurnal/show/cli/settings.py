@@ -59,7 +59,9 @@ def _take_table(
     verb: str, table: dict[str, Any], flags: dict[str, dict[str, str]], found: dict[str, dict[str, Any]]
 ) -> None:
     if verb not in flags:
-        raise _error(f"Expected a verb as the name of a table, got {verb!r}. Use one of {', '.join(sorted(flags))}.")
+        raise _error(
+            f"Expected a verb as the name of a table, got {verb!r}. Use one of {', '.join(sorted(flags))}."
+        )
     for key, value in table.items():
         if _flag(key) not in flags[verb]:
             raise _error(f"{verb} has no flag --{_flag(key)}. Use some of {', '.join(sorted(flags[verb]))}.")

@@ -111,8 +111,8 @@ def fence(
     people: Annotated[
         int | None,
         typer.Option(
-            help="The number of erasures and changes of tenancy since the backup. A published head needs it; a head "
-            "from `status` includes it.",
+            help="The number of erasures and changes of tenancy since the backup. A published head needs it; a "
+            "head from `status` includes it.",
             min=0,
         ),
     ] = None,
@@ -195,7 +195,7 @@ def move_out(
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """Record a new tenant: from then on the household counts with its old pattern, until the next plan learns it."""
+    """Record a new tenant: from then on the household counts with its old pattern, until a new plan learns it."""
     curator = a_store(store, profiles)
     streams = curator.streams()
     step = a_step(streams[0].plan.grid, since) if streams else 0

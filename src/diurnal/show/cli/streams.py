@@ -156,8 +156,8 @@ def report(
 ) -> None:
     """Report readings: rows are made, committed, and then printed. Reporting again prints the same rows.
 
-    Steps of the history, of the calendar and of a stopped stream have no rows. With --json, each row is a line. Keep
-    the head of the ledger, printed on standard error: it fences a restored backup.
+    Steps of the history, of the calendar and of a stopped stream have no rows. With --json, each row is a line.
+    Keep the head of the ledger, printed on standard error: it fences a restored backup.
     """
     curator = a_store(store, profiles, trust_units=trust_units)
     found = a_stream(curator, stream)
@@ -257,10 +257,14 @@ def watch(
     stream: StreamKey = None,
     once: Annotated[bool, typer.Option(help="Stop when the folder is empty.")] = False,
     every: Annotated[float, typer.Option(help="The number of seconds between two looks.", min=0.1)] = 10.0,
-    database: Annotated[str | None, typer.Option(help="The address of a database, to watch a table instead.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="The address of a database, to watch a table instead.")
+    ] = None,
     format_: Annotated[str, typer.Option("--format", help="The layout of the files.")] = "auto",
     row_minutes: Annotated[int | None, typer.Option(help="The length of a row in minutes.")] = None,
-    source_unit: Annotated[str | None, typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.")] = None,
+    source_unit: Annotated[
+        str | None, typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.")
+    ] = None,
     source_zone: Annotated[str | None, typer.Option(help="The time zone of times without an offset.")] = None,
     trust_units: TrustUnits = False,
     profiles: Profiles = None,

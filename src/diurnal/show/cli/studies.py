@@ -75,12 +75,12 @@ def compare(
         list[str], typer.Argument(help="A panel that `import` wrote, or files that need no flags to be imported.")
     ],
     out: Annotated[Path, typer.Option(help="The folder for the page, its charts and its numbers.")],
-    epsilon: Annotated[str, typer.Option(help="The epsilon that every method may spend; charts show other values, too.")] = "1",
+    epsilon: Annotated[
+        str, typer.Option(help="The epsilon that every method may spend; charts show other values, too.")
+    ] = "1",
     history: Annotated[
         list[str] | None,
-        typer.Option(
-            help="The cycles before DATA, in the same form; repeatable. Defaults to DATA's first half, up to 91 cycles."
-        ),
+        typer.Option(help="The cycles before DATA; repeatable. Defaults to DATA's first half, up to 91 cycles."),
     ] = None,
     open_data: Annotated[
         str | None, typer.Option(help="PUBLIC readings of other homes, as a panel; defaults to a made-up town.")
@@ -91,13 +91,18 @@ def compare(
             "--mean-reading", "--level", help="The publicly known mean of a reading; defaults to the open data's."
         ),
     ] = None,
-    domain: Annotated[tuple[int, int] | None, typer.Option(help="The smallest and the largest reading; defaults to DATA's.")] = None,
+    domain: Annotated[
+        tuple[int, int] | None, typer.Option(help="The smallest and the largest reading; defaults to DATA's.")
+    ] = None,
     profile_range: Annotated[
-        tuple[int, int] | None, typer.Option(help="The range of a home's mean in a slot, for Theorem 1; defaults to the domain.")
+        tuple[int, int] | None,
+        typer.Option(help="The range of a home's mean in a slot, for Theorem 1; defaults to the domain."),
     ] = None,
     delta: Annotated[str, typer.Option(help="The delta of Gaussian noise.")] = "1e-6",
     period: Annotated[str | None, typer.Option(help="The length of a cycle; defaults to the panel's.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")
+    ] = None,
     draws: Annotated[int, typer.Option(help="The number of releases to draw for each method.", min=2)] = 20,
 ) -> None:
     """Compare ways to report on the same readings: ours, the paper's, and what a user might choose instead.

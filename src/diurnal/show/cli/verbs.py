@@ -54,7 +54,8 @@ StreamKey = Annotated[
 ]
 
 AnyStream = Annotated[
-    str | None, typer.Option("--stream", help="The beginning of the stream's name; may be left out if there is only one.")
+    str | None,
+    typer.Option("--stream", help="The beginning of the stream's name; may be left out if there is only one."),
 ]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen, without changing anything.")]
@@ -64,7 +65,9 @@ LOCAL = "local"
 Engine = Annotated[str, typer.Option(help="local, or spark for a panel in a folder (needs the extra spark).")]
 Without = Annotated[
     list[str] | None,
-    typer.Option(help="A household to leave out, such as an erased one, or @FILE with one name per line; repeatable."),
+    typer.Option(
+        help="A household to leave out, such as an erased one, or @FILE with one name per line; repeatable."
+    ),
 ]
 TrustUnits = Annotated[
     bool,
@@ -106,7 +109,9 @@ def add(app: typer.Typer, name: str, work: Callable[..., None], *, example: str)
     shared = {
         "as_json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
         "quiet": Annotated[bool, typer.Option("--quiet", help="Print errors only.")],
-        "log_level": Annotated[str, typer.Option(help="Log level: debug, info, warning or error. Logs are JSON lines on stderr.")],
+        "log_level": Annotated[
+            str, typer.Option(help="Log level: debug, info, warning or error. Logs are JSON lines on stderr.")
+        ],
     }
     defaults = {"as_json": False, "quiet": False, "log_level": "warning"}
 
