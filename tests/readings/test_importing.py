@@ -420,9 +420,9 @@ def test_changes_of_tenancy_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("option", "text", "match"),
     [
-        ("meters", "meter,home\nm,h\n", "no column 'household'"),
+        ("meters", "meter,home\nm,h\n", "The column 'household' is missing"),
         ("meters", "meter,household\nm,h\nm,k\n", "list.csv, line 3: The meter is already listed"),
-        ("meters", "meter,household\nm,\n", "line 2: column household: Expected a text, got a blank"),
+        ("meters", "meter,household\nm,\n", "line 2: column household: Expected text, got a blank"),
         ("groups", "household\na\n", "one column per partition"),
         (
             "groups",
@@ -470,7 +470,7 @@ def test_readings_of_another_unit_are_refused(homes, tmp_path):
     right = half_hours(100, 0.4, "right")
     with pytest.raises(ReadingsError, match=f"{150 * homes} rows are above .* and only 100 are not") as error:
         make(wrong + right, out=tmp_path / "homes.parquet")
-    assert "taken as kWh" in error.value.hint
+    assert "read as kWh" in error.value.hint
     assert not list(tmp_path.iterdir())
     assert make(half_hours(99, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 99}
     assert make(half_hours(100, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 100}
