@@ -209,7 +209,7 @@ def test_a_visitor_finds_a_stream_and_reads_its_promise(chromium, served):
             assert said.removeprefix("Assumed: ").removeprefix("Not promised: ") in words
         for heading in ("What is promised", "What it rests on", "What this does not protect"):
             assert words.count(heading) == 2
-        assert "Readings that come late, or are corrected, never change a report." in words
+        assert "Late or corrected readings never change a report." in words
         assert "ε = 1" in words
         assert opened.problems == []
 
@@ -493,7 +493,7 @@ def test_where_reading_is_closed_pages_tell_nothing(tmp_path):
         for path in ("/", f"/streams/{stream}", "/streams/0123456789ab"):
             answer = client.get(path)
             assert answer.status_code == 401
-            assert "not open to everybody" in answer.text
+            assert "not public here" in answer.text
             assert stream[:8] not in answer.text
         assert client.get("/custodian").status_code == 200
 
@@ -708,7 +708,9 @@ def test_of_a_stream_that_stayed_it_is_said(chromium, tmp_path):
     lasting(tmp_path, [500], epsilon="9")
     with services.running(tmp_path) as process, room(chromium, process) as opened:
         opened.page.wait_for_selector("#health .drift table")
-        assert opened.text(".drift p").startswith("No alarm: the pattern is where it was")
+        assert opened.text(".drift p").startswith(
+            "No alarm: as far as released reports show, the pattern has not moved"
+        )
 
 
 def test_decisions_are_told_however_many_reports_there_were(chromium, tmp_path):
