@@ -19,7 +19,7 @@ KINDS = {name for name, kind in vars(errors).items() if isinstance(kind, type) a
 MAKERS = KINDS | {"ProblemError", "fault", "_error", "_expect", "_check_confirmed", "error"}
 """What an error is made with: its code is the first text among the arguments that is one."""
 
-SUPPLIED = {"place", "flag"}
+SUPPLIED = {"place", "flag", "why"}
 """Parameters that are added where an error is shown."""
 
 
@@ -45,7 +45,7 @@ def needed(words):
 def words_of(text):
     """All words of a code, on every surface."""
     surfaces = [text, text.get("cli", {}), text.get("http", {})]
-    return [each[part] for each in surfaces for part in ("message", "remedy") if part in each]
+    return [each[part] for each in surfaces for part in ("message", "remedy", "why") if part in each]
 
 
 def test_every_error_that_is_made_has_words_for_its_parameters():
@@ -81,7 +81,7 @@ def test_words_are_sentences(code):
     text = texts()[code]
     assert text["message"][-1] in ".?}"
     assert all(words.strip() == words and words for words in words_of(text))
-    assert set(text) <= {"message", "remedy", "only", "cli", "http", "status", "kind"}
+    assert set(text) <= {"message", "remedy", "why", "only", "cli", "http", "status", "kind"}
     assert ("status" in text) == ("kind" in text) == code.startswith("http-")
 
 

@@ -137,7 +137,7 @@ def test_the_command_line_says_it_in_a_sentence(flag, town, tmp_path):
     words = ["plan", str(tmp_path / "homes.parquet"), "--epsilon", "1", "--domain", "0", "8000"]
     done = CliRunner().invoke(app, [*words, flag, str(tmp_path / "it")])
     assert done.exit_code == 1
-    assert "it is a symbolic link, and is not written over." in done.stderr
+    assert "it is a symbolic link, and is not overwritten." in done.stderr
 
 
 def test_suburbs_of_a_town_are_not_written_into_a_link(tmp_path):

@@ -92,12 +92,18 @@ class DiurnalError(Exception):
             **more: Parameters that a surface adds.
         """
         place = self.params.get("place") if part == "message" else None
-        words = self._words(part, surface).format(**{**self.params, **more})
+        words = self._words(part, surface).format(**{"why": self.why, **self.params, **more})
         return words if place is None else f"{place}: {words}"
 
     def needed(self, part: Part, surface: Surface) -> set[str]:
         """The parameters that the words for a surface speak of."""
         return {name for _, name, _, _ in Formatter().parse(self._words(part, surface)) if name is not None}
+
+    @property
+    def why(self) -> str:
+        """The part of the message that other sentences can use; empty where it has none."""
+        words: str = texts()[self._text].get("why", "")
+        return words.format(**self.params)
 
     @property
     def flags(self) -> tuple[str, ...]:

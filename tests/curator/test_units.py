@@ -89,7 +89,7 @@ def test_what_lies_above_the_domain_whole_is_another_unit(homes, tmp_path):
     """If no reading is left because most lie above the domain, the import says so, of one row as of many."""
     _, stream, _ = started()
     step = PANEL.between(48 * HISTORY, 48 * HISTORY + 1).columns(np.arange(homes))
-    with pytest.raises(UnitError, match=f"{homes} rows lie above 8,000 Wh, .* another unit, surely"):
+    with pytest.raises(UnitError, match=f"{homes} rows are above 8,000 Wh, .* in another unit"):
         imported(written(scaled(step, 100), tmp_path / "a.csv", column="kwh"), stream)
 
 

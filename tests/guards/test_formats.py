@@ -179,7 +179,7 @@ def test_a_kept_panel_is_the_same_panel(version):
     assert _told(panel) == _read("panel", str(version), "homes.json") == _told(_panel())
 
 
-@pytest.mark.parametrize(("version", "said"), [(2, "of version 2, this diurnal reads up to 1"), (0, "damaged")])
+@pytest.mark.parametrize(("version", "said"), [(2, "version 1 or earlier, got version 2"), (0, "damaged")])
 def test_a_later_panel_is_refused(version, said, tmp_path):
     """A panel of a later version is refused by its number; a version that never was is no panel."""
     path = KEPT / "panel" / "1" / "homes.parquet"
@@ -207,7 +207,7 @@ def test_a_later_file_of_tokens_is_refused(tmp_path):
     file = tmp_path / "tokens.json"
     file.write_text(json.dumps({"version": tokens.VERSION + 1, "tokens": []}))
     file.chmod(0o600)
-    with pytest.raises(InputError, match="of version 3, this diurnal reads up to 2"):
+    with pytest.raises(InputError, match="version 2 or earlier, got version 3"):
         tokens.load(file)
 
 
@@ -222,7 +222,7 @@ def test_a_later_started_plan_is_refused(tmp_path):
         connection.exec_driver_sql(
             "update plans set content = replace(content, '\"version\": 1', '\"version\": 2')"
         )
-    said = f"A started plan is of version 2, this diurnal knows up to {started_plan.VERSION}"
+    said = f"Expected a started plan of version {started_plan.VERSION} or earlier, got version 2"
     with pytest.raises(StoreError, match=said):
         dn.Curator.open(tmp_path / "city.db").streams()
     reader = Reader.open(tmp_path / "city.db")

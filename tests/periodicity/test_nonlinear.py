@@ -166,4 +166,4 @@ def test_a_verdict_without_it_says_why():
     """Of homes enough for evidence and too few for more, a verdict says what it takes."""
     verdict = dn.check(planted(homes=7, cycles=12, slots=4))
     assert verdict.nonlinear is None
-    assert "not looked at: it takes 6 cycles and 10 households" in str(verdict)
+    assert "not looked at: it needs 6 cycles and 10 households" in str(verdict)

@@ -85,7 +85,9 @@ def test_what_cannot_be_tested_stays_in_the_table():
     assert found[10].largest is not None
 
 
-@pytest.mark.parametrize(("readings", "reason"), [(np.full((30, 4), 3), "never changes"), (None, "hardly any")])
+@pytest.mark.parametrize(
+    ("readings", "reason"), [(np.full((30, 4), 3), "never changes"), (None, "too few readings")]
+)
 def test_a_series_without_anything_in_it_is_refused(readings, reason):
     """A constant aggregate and an empty one have no period to look for."""
     if readings is None:

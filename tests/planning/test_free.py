@@ -166,7 +166,7 @@ def test_days_of_a_week_are_pooled():
         ({"level": "strong", "cycle_mechanism": "basis"}, "pattern plans"),
         ({"statistic": "base-load"}, "the mean as statistic"),
         ({"body": None}, "Ellipsoid"),
-        ({"reference": None}, "public one"),
+        ({"reference": None}, "a public reference to begin with"),
         ({"fill": "2"}, "from 0 to 1"),
         ({"free": None, "body": None}, "fill and shrink"),
     ],

@@ -219,7 +219,7 @@ def strong_plan(slots=4, **more):
         ({"variation_bound": Ellipsoid(radius=3, weighting="harmonic")}, "around zero"),
         ({"variation_bound": Ellipsoid(radius=3, reference=[1] * 4)}, "around zero"),
         ({"cycle_basis": Basis(size=2, noise="laplace")}, "l2-norm"),
-        ({"mechanism": "blocks"}, "Unknown mechanism"),
+        ({"mechanism": "blocks"}, "Expected mechanism to be one of"),
     ],
 )
 def test_blocks_that_cannot_be_are_refused(wrong, said):

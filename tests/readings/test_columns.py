@@ -47,7 +47,9 @@ def test_a_million_columns_are_refused_at_once(quote, tmp_path):
     """Of a file of a million columns a sentence names it, counts them and says what to do; it takes seconds."""
     path = wide(tmp_path / "wide.csv", 10**6, quote=quote)
     began = time.monotonic()
-    with pytest.raises(ReadingsError, match=r"wide.csv, line 1: It has 1,000,001 columns, and at most") as caught:
+    with pytest.raises(
+        ReadingsError, match=r"wide.csv, line 1: Expected at most .* columns, got 1,000,001"
+    ) as caught:
         dn.panel(path, zone="UTC")
     assert time.monotonic() - began < SECONDS
     assert "layout `long`" in caught.value.hint
@@ -57,5 +59,5 @@ def test_a_frame_of_too_many_columns_is_refused_at_once():
     """So is a frame."""
     names = ["time", *map(str, range(MOST_COLUMNS))]
     frame = pa.table([pa.array(["2022-07-01 00:00"])] * len(names), names=names)
-    with pytest.raises(ReadingsError, match=f"the frame, row 1: It has {MOST_COLUMNS + 1:,} columns"):
+    with pytest.raises(ReadingsError, match=f"the frame, row 1: Expected at most {MOST_COLUMNS:,} columns"):
         dn.panel(frame, zone="UTC")

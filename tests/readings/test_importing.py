@@ -420,13 +420,17 @@ def test_changes_of_tenancy_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("option", "text", "match"),
     [
-        ("meters", "meter,home\nm,h\n", "no column 'household'"),
-        ("meters", "meter,household\nm,h\nm,k\n", "list.csv, line 3: The meter is there already"),
-        ("meters", "meter,household\nm,\n", "line 2: column household: Expected a text, got a blank"),
-        ("groups", "household\na\n", "a column for each partition"),
-        ("groups", "household,suburb\na,x\na,y\n", "line 3: column suburb: The household has another group"),
+        ("meters", "meter,home\nm,h\n", "The column 'household' is missing"),
+        ("meters", "meter,household\nm,h\nm,k\n", "list.csv, line 3: The meter is already listed"),
+        ("meters", "meter,household\nm,\n", "line 2: column household: Expected text, got a blank"),
+        ("groups", "household\na\n", "one column per partition"),
+        (
+            "groups",
+            "household,suburb\na,x\na,y\n",
+            "line 3: column suburb: The household is already in another group",
+        ),
         ("calendar", "from,until\n2012-02-30,\n", "line 2: column from: Expected a local date"),
-        ("calendar", "from,until\n2012-07-02,2012-07-01\n", "line 2: Expected from before until"),
+        ("calendar", "from,until\n2012-07-02,2012-07-01\n", "line 2: Expected `from` to be earlier than `until`"),
         ("tenancies", "household,from\na,yesterday\n", "line 2: column from"),
     ],
 )
@@ -464,9 +468,9 @@ def test_readings_of_another_unit_are_refused(homes, tmp_path):
     """If a hundred rows and most of all lie above the domain, nothing is made: the unit is another, surely."""
     wrong = [row for home in range(homes) for row in half_hours(150, 400.0, str(home))]
     right = half_hours(100, 0.4, "right")
-    with pytest.raises(ReadingsError, match=f"{150 * homes} rows lie above .* and 100 do not") as error:
+    with pytest.raises(ReadingsError, match=f"{150 * homes} rows are above .* and only 100 are not") as error:
         make(wrong + right, out=tmp_path / "homes.parquet")
-    assert "taken as kWh" in error.value.hint
+    assert "read as kWh" in error.value.hint
     assert not list(tmp_path.iterdir())
     assert make(half_hours(99, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 99}
     assert make(half_hours(100, 400.0) + right).quality.set_aside == {quality.OUTSIDE_DOMAIN: 100}
@@ -508,21 +512,21 @@ def test_one_wrong_date_does_not_make_a_panel_of_decades():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"interval": "7min"}, "divide a day"),
+        ({"interval": "7min"}, "divides a day"),
         ({"interval": "fortnight"}, "as a length"),
-        ({"interval": "15min"}, "Rows of 30 minutes cannot be cut"),
+        ({"interval": "15min"}, "Rows of 30 minutes cannot be split"),
         ({"period": "45min"}, "whole intervals"),
-        ({"unit": "J"}, "Wh or kWh"),
-        ({"zone": "Mars/Olympus"}, "no time zone"),
+        ({"unit": "J"}, "'Wh' or 'kWh'"),
+        ({"zone": "Mars/Olympus"}, "Expected an IANA time zone"),
         ({"anchor": "noon"}, "anchor as a local time"),
         ({"anchor": "0001-01-01T00:00"}, "from 1900 to 2199"),
         ({"until": "2012-07-01T00:10"}, "whole steps"),
         ({"domain": (5, 1)}, "low at most high"),
-        ({"domain": 7}, "least and the largest"),
+        ({"domain": 7}, "smallest and the largest"),
         ({"fold": "add"}, "calendar, first, mean"),
         ({"on_duplicate": "sum"}, "refuse, first, last"),
         ({"out": "/"}, "cannot be written"),
-        ({"domain": (900, 1000)}, "No reading is left"),
+        ({"domain": (900, 1000)}, "All readings were set aside"),
     ],
 )
 def test_mistakes_in_options(options, match):
@@ -836,7 +840,7 @@ def test_batches_of_uneven_columns_are_refused():
         (dn.Rows(meter="a", time=times, value=["1"] * 3, line=np.array([1, 2])),),
         (dn.Rows(meter="a", time=times, value=["1"] * 3, line=1, minutes=np.array([30])),),
     ):
-        with pytest.raises(ReadingsError, match=r"Expected 3 entries, one a row"):
+        with pytest.raises(ReadingsError, match=r"Expected 3 entries, one per row"):
             dn.panel(dn.read(frame(half_hours(1)), format=Given(minutes=30, batches=batches)), zone="UTC")
 
 

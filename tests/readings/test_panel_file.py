@@ -148,7 +148,7 @@ def test_a_later_version_is_refused(source, tmp_path, monkeypatch):
     monkeypatch.setattr(panel_file, "VERSION", 2)
     import_(source, path)
     monkeypatch.setattr(panel_file, "VERSION", 1)
-    with pytest.raises(ReadingsError, match="of version 2"):
+    with pytest.raises(ReadingsError, match="got version 2"):
         dn.open_panel(path)
     with refuses(ReadingsError, "panel-not-kept"):
         dn.open_panel(source)

@@ -360,7 +360,7 @@ def test_a_mechanism_still_to_be_chosen_is_chosen_for_a_panel(quick):
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("nowhere.json",), 2, "There is no file nowhere.json."),
+        (("nowhere.json",), 2, "The file nowhere.json does not exist."),
         (("homes.parquet",), 2, "--data"),
         (("pattern.json", "--stream", "abc"), 2, "a store with --stream"),
         (("pattern.json", "--open-data", "homes.parquet"), 2, "--data with --open-data"),
@@ -377,7 +377,7 @@ def test_what_cannot_be_audited_is_a_sentence(quick, words, code, expected):
 def test_where_nothing_can_be_written_is_said_before_the_work(quick):
     """A file in the folder's place is refused."""
     (quick / "taken").write_text("mine")
-    assert "taken is a file" in run("audit", "pattern.json", "--out", "taken", code=1).stderr
+    assert "got the file taken" in run("audit", "pattern.json", "--out", "taken", code=1).stderr
 
 
 def test_a_plan_that_counts_is_not_among_the_attacked(quick):

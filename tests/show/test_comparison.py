@@ -228,14 +228,14 @@ def test_the_verb_takes_a_history_and_refuses_what_is_none(homes):
     """Readings after the panel are no history, the private readings are no open data: a sentence, and no folder."""
     panel, out = str(homes / "before.parquet"), homes / "none"
     for words, expected in (
-        (("--history", panel), "The history goes on after the panel has begun."),
+        (("--history", panel), "Expected a history that ends before the panel begins"),
         (("--open-data", panel), "The open data has readings of the private panel."),
         (("--epsilon", "0"), "epsilon"),
         (("--mean-reading", "nan"), "mean_reading=nan"),
         (("--level", "0"), "mean_reading=0"),
         (("--domain", "9", "9"), "domain=(9, 9)"),
         (("--profile-range", "9", "3"), "profile_range=(9, 3)"),
-        (("--domain", "0", "10"), "readings lie outside the domain"),
+        (("--domain", "0", "10"), "readings are outside the domain"),
     ):
         done = run("compare", panel, "--out", str(out), *words)
         assert done.exit_code in (1, 2)
@@ -258,7 +258,7 @@ def test_where_nothing_can_be_written_is_said_before_the_work(homes, tmp_path, v
     for out in (tmp_path / "taken", tmp_path / "taken" / "below"):
         done = run(verb, data, "--out", str(out))
         assert done.exit_code == 1
-        assert "taken is a file, and a folder is needed." in done.output
+        assert "Expected a folder, got the file taken." in done.output
     assert (tmp_path / "taken").read_text() == "mine"
 
 

@@ -64,7 +64,7 @@ def test_a_name_that_is_not_there_is_refused(town, tmp_path):
     words = ("plan", tmp_path / "homes.parquet", "--epsilon", "1", "--domain", 0, 8000)
     refused = run(*words, "--without", "hoem-000003")
     assert refused.exit_code == 1
-    assert "Names are those of the panel's roster" in refused.stderr
+    assert "Use names from the panel's roster" in refused.stderr
     with pytest.raises(InputError, match=r"nothing\.txt cannot be read"):
         left_out(town, [f"@{tmp_path / 'nothing.txt'}"])
 

@@ -249,7 +249,8 @@ def test_a_profile_that_is_drawn_to_the_reference_is_not_shown_as_a_measurement(
     share = kept_share(plan, 20)
     assert share.startswith("0")
     assert f"drawn to the public reference (of the smallest group {share} of each coefficient is its own)" in text
-    assert "how far reports are drawn to a public reference, the bias, is not in it" in text
+    assert "does not include the bias" in text
+    assert "how far reports are drawn to a public reference" in text
     assert words.errors(plan, (20,))["of the usual cycle, released with noise"] == f"{share}; the rest is public"
     assert "drawn to the public" not in text_of(public_page(*started("pattern")[:2]))
 
@@ -446,8 +447,8 @@ def test_days_that_pattern_plans_report_are_not_counted_for_others():
 def test_odds_about_a_day_are_those_of_who_knows_everything_else(level, words):
     """Beside epsilon for a day stands whose odds these are, and that other days tell more of what lasts."""
     page = public_page(*started(level)[:2])
-    said = f"for somebody who knows everything else, even odds about that {words} become at most 74 : 26. Where"
-    assert f"{said} {words}s go together, as in an absence, other {words}s tell more." in page
+    said = f"for an observer who knows everything else, even odds about that {words} become at most 74 : 26. Where"
+    assert f"{said} {words}s are related, as in an absence, other {words}s reveal more." in page
 
 
 def test_the_caps_are_said_with_what_they_are_for():
@@ -680,7 +681,7 @@ def test_what_is_shown_is_said(chromium, public_file, town):
         opened.page.select_option("#choose", label="Mill")
         opened.page.wait_for_timeout(300)
         said = opened.page.inner_text("#shown")
-        assert said.startswith("Mill: shown are 336 reports from ")
+        assert said.startswith("Mill: 336 reports from ")
         values = [float(row.value) for row in town[1].rows() if row.group == "Mill"][-336:]
         assert f"mean {short(float(np.mean(values)))}," in said
 

@@ -71,7 +71,7 @@ def test_a_kept_panel_is_not_told_a_unit(city):
     dn.save_panel(PANEL, city / "homes.parquet")
     refused = run("report", city / "homes.parquet", "--store", city / "city.db", "--source-unit", "kWh")
     assert refused.exit_code == 1
-    assert "knows its unit" in refused.stderr
+    assert "A kept panel has its unit" in refused.stderr
 
 
 def test_watch_warns_of_homes_that_land_one_by_one(city):

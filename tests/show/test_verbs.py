@@ -339,7 +339,10 @@ def test_what_only_an_import_can_be_told_is_said_so(town):
     """A verb without the flag that a hint names says to import first."""
     (town / "plain.csv").write_text("household,time,value\na,2012-07-01 00:00,1\nb,2012-07-01 00:30,1\n")
     done = run("plan", "plain.csv", "--epsilon", "1", code=1)
-    assert "Hint: Import the readings first: diurnal import FILES --out homes.parquet. There: Say --" in done.stderr
+    assert (
+        "Hint: Import the readings first: diurnal import FILES --out homes.parquet. For that command: Give --"
+        in done.stderr
+    )
 
 
 def test_readings_by_another_clock_are_refused_in_words(started):
@@ -347,7 +350,8 @@ def test_readings_by_another_clock_are_refused_in_words(started):
     where = ("--zone", "UTC", "--out", "utc.parquet", "--quiet")
     run("import", "homes.csv.gz", "--source-zone", "Australia/Sydney", *where)
     done = run("report", "utc.parquet", "--store", "city.db", code=1)
-    assert "The stream has the clock of Australia/Sydney; the readings have the clock of UTC." in done.stderr
+    said = "Expected readings like the stream's, with the clock of Australia/Sydney, got the clock of UTC."
+    assert said in done.stderr
     assert "--zone Australia/Sydney" in done.stderr
     assert "Grid(" not in done.stderr
 

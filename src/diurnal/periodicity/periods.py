@@ -116,7 +116,7 @@ def _candidate(panel: Panel, slots: int, why: str, repeats: float | None, keep: 
     try:
         found = correlations(shaped if shaped.n_cycles <= MOST_CYCLES else shaped.first(MOST_CYCLES), keep=keep)
     except InputError as error:
-        return replace(candidate, note=error.message.removeprefix("Not testable: "))
+        return replace(candidate, note=error.why or error.message)
     return replace(candidate, largest=found.largest, median=found.median)
 
 

@@ -324,7 +324,7 @@ def _beyond(panel: Panel, found: Correlations, rng: np.random.Generator) -> tupl
     try:
         return beyond.nonlinear(panel, found.cycles, rng=rng), ""
     except InputError as error:
-        return None, error.message.removeprefix("Not testable beyond correlation: ").rstrip(".")
+        return None, error.why or error.message
 
 
 def _sizes(candidate: Candidate) -> str:

@@ -53,30 +53,44 @@ WORDS = {
     "overlapping": "overlapping rows",
     "other_meter_missing": "another meter of the household missing",
     "outside_term": "outside the meter's term",
-    "doubled_hour": "second of a doubled hour",
-    "skipped_hour": "at an hour that never was",
+    "doubled_hour": "second pass of a repeated hour",
+    "skipped_hour": "skipped by daylight saving",
     "another_channel": "another channel",
-    "counting_meter": "a meter that counts up",
+    "counting_meter": "from a cumulative meter",
     # Readings for a stream.
     "ahead_of_clock": "ahead of the clock",
-    "ahead_of_homes": "ahead of the other homes, and dropped",
-    "late": "late, and not taken",
-    "held_before": "held before",
+    "ahead_of_homes": "dropped, ahead of the other homes",
+    "late": "too late",
+    "held_before": "already held",
     "unknown_household": "of households not on the roster",
-    "steps_outside_stream": "steps outside the stream's",
-    "steps_published_before": "steps published before",
+    "steps_outside_stream": "steps outside the stream",
+    "steps_published_before": "steps already published",
     "steps_behind_fence": "steps behind a fence",
     "much_later": "of a much later step",
     "batches_sent_again": "batches sent again",
-    "batches_skipped": "batches passed by",
-    "batches_other_content": "batches sent again with other readings (of open cycles)",
+    "batches_skipped": "batches skipped",
+    "batches_other_content": "batches sent again with changed readings (of open cycles)",
 }
 """What people are shown of a reason, where that is not its identifier with spaces."""
 
 FROM = {"file": "rows of a file, ", "batch": "rows of a batch, "}
 """What people are shown of reasons that begin so: rows that an import for a stream has set aside."""
 
-_IDENTIFIERS = {words: reason for reason, words in WORDS.items()}
+_FORMER = {
+    "second of a doubled hour": "doubled_hour",
+    "at an hour that never was": "skipped_hour",
+    "a meter that counts up": "counting_meter",
+    "ahead of the other homes, and dropped": "ahead_of_homes",
+    "late, and not taken": "late",
+    "held before": "held_before",
+    "steps outside the stream's": "steps_outside_stream",
+    "steps published before": "steps_published_before",
+    "batches passed by": "batches_skipped",
+    "batches sent again with other readings (of open cycles)": "batches_other_content",
+}
+"""Words that earlier versions have written down, where they are other ones today. Stores and panels keep them."""
+
+_IDENTIFIERS = {words: reason for reason, words in WORDS.items()} | _FORMER
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -102,10 +102,9 @@ def _promise(audit: Audit) -> Iterator[Block]:
         text=f"Level {plan.level}, {promise.brief}. Digest of the plan (SHA-256): {plan.hash}. The promise, "
         "never to be cited without what it assumes and what it leaves open:"
     )
-    apart = ("Assumed: ", "Not promised: ")
     yield Items(
         texts=[
-            *(said for said in promise.sentences() if not said.startswith(apart)),
+            *promise.parts()["promised"],
             f"Assumed: {' '.join(promise.assumptions)}",
             f"Not promised: {' '.join(promise.limits)}",
         ]

@@ -19,9 +19,9 @@ WHOLE = {**HEADINGS, "promised": "What is promised, and what a change costs"}
 """The same over the sentences as they are signed, among which is what a change in the history costs."""
 
 SOURCES = {
-    "unknown": " No open data was given, so what bounds clip is not in it.",
-    "table": " What bounds clip is in it as it was on homes of two other regions and of a made-up town, not as "
-    "these homes tell.",
+    "unknown": " No open data was given, so it does not include what bounds clip.",
+    "table": " What bounds clip is included as it was on homes of two other regions and of a made-up town, not as "
+    "it is on these homes.",
 }
 """What predicted errors have of what bounds clip."""
 

@@ -65,18 +65,18 @@ ERRORS = {
         ausgrid_rows(*GOOD_DAYS, ("1", "XX", "3/07/2012", day())),
         "line 5: column Consumption Category",
     ),
-    "a header only": (ausgrid_rows(), "It has no rows"),
-    "a long header only": (long_rows(), "It has no rows"),
+    "a header only": (ausgrid_rows(), "The source has no rows"),
+    "a long header only": (long_rows(), "The source has no rows"),
     "no such time": (long_rows(*GOOD, f"a,2012-02-30 00:00,{SECRET}"), "line 50: column time: Expected a date"),
     "a blank time": (long_rows(*GOOD, f"a,,{SECRET}"), "line 50: column time"),
     "offsets on some times only": (
         long_rows(*GOOD, f"a,2012-07-02 00:00+10:00,{SECRET}"),
-        "line 50: column time|Some times have an offset",
+        "line 50: column time|Expected all times with an offset",
     ),
     "a text for a number": (long_rows(*GOOD, "a,2012-07-02 00:00,n/a"), "line 50: column value: Expected a number"),
-    "two columns of one name": ("household,time,kwh,kwh\n", "Two columns have one name"),
-    "no format at all": ("some\nprose\n", "of no format known here"),
-    "only a newline": ("\n", "of no format known here"),
+    "two columns of one name": ("household,time,kwh,kwh\n", "two columns with the same name"),
+    "no format at all": ("some\nprose\n", "Expected one of the known formats"),
+    "only a newline": ("\n", "Expected one of the known formats"),
 }
 
 
@@ -167,7 +167,7 @@ def test_a_folder_with_one_alien_file(tmp_path):
     for i in range(3):
         (folder / f"Apt{i}_2015.csv").write_text("2015-01-01 00:00:00,1.5\n2015-01-01 00:15:00,1.5\n")
     (folder / "notes.csv").write_text("dear diary\n")
-    with pytest.raises(ReadingsError, match=r"notes.csv: It is no umass file like Apt0_2015.csv"):
+    with pytest.raises(ReadingsError, match=r"notes.csv: Expected a umass file like Apt0_2015.csv"):
         import_(folder, tmp_path)
 
 

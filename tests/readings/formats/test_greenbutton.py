@@ -203,14 +203,16 @@ def test_two_usage_points_of_one_name_are_refused(tmp_path):
     """Two customers' usage points are never taken for one."""
     other = "RetailCustomer/10/UsagePoint/01"
     part = feed(tmp_path, kind(), point(), point(other), meter(), block(reading()))
-    assert "home.xml, line 8: UsagePoint: Expected a name of its own" in refusal(part)
+    assert "home.xml, line 8: UsagePoint: Expected a unique name" in refusal(part)
 
 
 def test_an_entry_may_be_repeated(tmp_path):
     """The same type or usage point twice is the same; two that differ at one address are refused."""
     assert staged(feed(tmp_path, kind(), kind(), point(), point(), meter(), block(reading())))[0]
     part = feed(tmp_path, kind(), kind(flowDirection=19), point(), meter(), block(reading()))
-    assert "The ReadingType of this IntervalBlock is not in the feed, or there are several" in refusal(part)
+    assert "Expected exactly one ReadingType for this IntervalBlock in the feed, got none or several" in refusal(
+        part
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,9 +240,9 @@ def test_a_wrong_reading_is_named_by_its_line(tmp_path, one, says):
 @pytest.mark.parametrize(
     ("gone", "says"),
     [
-        (0, "The UsagePoint of this IntervalBlock"),
-        (1, "The MeterReading of this"),
-        (2, "The ReadingType of this"),
+        (0, "Expected exactly one UsagePoint for this IntervalBlock"),
+        (1, "Expected exactly one MeterReading for this"),
+        (2, "Expected exactly one ReadingType for this"),
         (3, "no IntervalReading"),
     ],
 )
@@ -262,15 +264,18 @@ def test_broken_xml_is_refused_with_its_line(tmp_path):
     part = simple(tmp_path)
     text = part.path.read_text()
     part.path.write_text(text[: text.index("<value>")])
-    assert "home.xml, line 14: Expected whole XML" in refusal(part)
+    assert "home.xml, line 14: Expected complete XML" in refusal(part)
     part.path.write_text(text.replace("</value>", "</secret>"))
-    assert refusal(part) == "home.xml, line 14: Expected whole XML, got it broken or cut short (mismatched tag)."
+    assert (
+        refusal(part)
+        == "home.xml, line 14: Expected complete XML, got XML that is broken or cut short (mismatched tag)."
+    )
 
 
 def test_a_block_within_a_block_is_refused(tmp_path):
     """Blocks do not nest; a feed in which they do is refused with the line."""
     nested = f"<IntervalBlock>{reading()}</IntervalBlock>"
-    assert refusal(simple(tmp_path, nested)) == "home.xml, line 14: Expected no IntervalBlock within another."
+    assert refusal(simple(tmp_path, nested)) == "home.xml, line 14: Expected no IntervalBlock inside another."
 
 
 def test_a_doctype_is_refused(tmp_path):
@@ -295,7 +300,7 @@ def test_only_a_feed_is_recognised(tmp_path):
 @pytest.mark.parametrize("options", [{"channel": "both"}, {"household": "meter"}, {"unit": "therm"}])
 def test_wrong_options_are_refused(options):
     """An unknown channel, household or unit is refused at once."""
-    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))}="):
+    with pytest.raises(ReadingsError, match=f"Expected {next(iter(options))} to be"):
         GreenButton(**options)
 
 

@@ -151,7 +151,7 @@ def test_patience_ends():
     with (
         answering((500, {}, "nonsense")) as (url, _),
         Client(url) as client,
-        pytest.raises(ServiceError, match="answered 500"),
+        pytest.raises(ServiceError, match="got 500"),
     ):
         client.streams()
 

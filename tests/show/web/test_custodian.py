@@ -110,7 +110,7 @@ def test_a_plan_worse_than_nothing_is_started_once_that_is_accepted(asked):
     for more in ({}, {"accept_worse": False}):
         refused = client.post("/v1/custodian/start", json={**question, **more})
         assert (refused.status_code, refused.json()["code"]) == (409, "worse")
-        assert "`accept_worse`: True" in refused.json()["remedy"]
+        assert "set `accept_worse` to true" in refused.json()["remedy"]
         assert "`mean_reading`" in refused.json()["remedy"]
     assert client.get("/v1/custodian/budget").json()["pattern"]["spent"] == "1"
     for odd in ("yes", 7, None):

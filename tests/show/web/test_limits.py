@@ -234,7 +234,7 @@ def test_a_few_bytes_do_not_stand_for_many(asked):
     ):
         found = client.post("/v1/readings", content=of(**columns), headers={"Content-Type": services.ARROW})
         assert (found.status_code, found.json()["code"]) == (422, "readings")
-        assert "column" in found.json()["detail"] or "letters" in found.json()["detail"]
+        assert "column" in found.json()["detail"] or "characters" in found.json()["detail"]
 
 
 def test_views_of_texts_are_texts(asked):

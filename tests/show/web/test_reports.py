@@ -279,7 +279,7 @@ def test_a_stream_s_page_says_how_large_its_error_is_and_when_rows_come(asked, c
 def test_a_column_that_is_not_there_is_named_without_python():
     """Who sends a body without a value is told of its columns, and not of an argument of the library."""
     error = of_error(ReadingsError("column-unclear", role="value", columns=2, choices="value, kwh"))
-    assert error.hint == "Give the column a name that is known. Columns are known as value, kwh."
+    assert error.hint == "Rename the column to one of the recognised names: value, kwh."
 
 
 def test_times_are_taken_as_a_browser_writes_them(asked, city):

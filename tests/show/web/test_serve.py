@@ -170,4 +170,4 @@ if __name__ == "__main__":
 """)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert "5 processes have died" in done.stderr
+    assert "5 processes died" in done.stderr

@@ -45,19 +45,31 @@ def made(tmp_path_factory):
 
 
 WRONG = {
-    "no certificate there": ("no.pem", "one-key.pem", "--tls-cert: no.pem is not there."),
-    "no key there": ("one-cert.pem", "no.pem", "--tls-key: no.pem is not there."),
+    "no certificate there": ("no.pem", "one-key.pem", "--tls-cert: no.pem does not exist."),
+    "no key there": ("one-cert.pem", "no.pem", "--tls-key: no.pem does not exist."),
     "a folder": ("folder.pem", "one-key.pem", "--tls-cert: folder.pem cannot be read (Is a directory)."),
-    "an empty certificate": ("empty.pem", "one-key.pem", "--tls-cert: empty.pem is no certificate in PEM."),
-    "words as a certificate": ("words.pem", "one-key.pem", "--tls-cert: words.pem is no certificate in PEM."),
-    "another form": ("cert.der", "one-key.pem", "--tls-cert: cert.der is no certificate in PEM."),
-    "words as a key": ("one-cert.pem", "words.pem", "--tls-key: words.pem is no private key in PEM."),
+    "an empty certificate": (
+        "empty.pem",
+        "one-key.pem",
+        "--tls-cert: empty.pem is not a certificate in PEM format.",
+    ),
+    "words as a certificate": (
+        "words.pem",
+        "one-key.pem",
+        "--tls-cert: words.pem is not a certificate in PEM format.",
+    ),
+    "another form": ("cert.der", "one-key.pem", "--tls-cert: cert.der is not a certificate in PEM format."),
+    "words as a key": ("one-cert.pem", "words.pem", "--tls-key: words.pem is not a private key in PEM format."),
     "swapped": (
         "one-key.pem",
         "one-cert.pem",
-        "--tls-cert: one-key.pem is no certificate in PEM. It has a private key",
+        "--tls-cert: one-key.pem is not a certificate in PEM format. It has a private key",
     ),
-    "a certificate twice": ("one-cert.pem", "one-cert.pem", "is no private key in PEM. It has a certificate"),
+    "a certificate twice": (
+        "one-cert.pem",
+        "one-cert.pem",
+        "is not a private key in PEM format. It has a certificate",
+    ),
     "an encrypted key": ("one-cert.pem", "new.pem", "--tls-key: new.pem is encrypted"),
     "a key that was encrypted long ago": ("one-cert.pem", "old.pem", "--tls-key: old.pem is encrypted"),
     "the key of another": (

@@ -52,7 +52,7 @@ def test_readings_outside_the_domain_are_refused_and_not_shown(where):
     readings = panel.readings.copy()
     readings[3 if where == "history" else 100, 5:7] = 4321
     panel = support.small_panel(readings, slots=8)
-    with pytest.raises(ReadingsError, match="2 readings lie outside the domain") as refused:
+    with pytest.raises(ReadingsError, match="2 readings are outside the domain") as refused:
         task_of(panel.after(8), history=panel.first(8), epsilon="1", open_data=other, domain=(0, 100))
     assert "4321" not in f"{refused.value.message}{refused.value.hint}"
     assert "wider" in refused.value.hint

@@ -116,7 +116,7 @@ def _fits(plan: Plan, population: Population) -> bool:
 
 
 def _about(population: Population, plan: Plan, given: Plan | None) -> str:
-    who = "homes of a made-up town" if population.made_up else "homes of the custodian's own"
+    who = "homes of a made-up town" if population.made_up else "homes of the custodian"
     more = (
         'The audited plan is attacked as well, as "this plan".'
         if given is not None
@@ -137,7 +137,7 @@ def _say(screen: Screen, result: Audit, found: Sequence[Attack], out: Path, file
     screen.result({**content, "private": private, "out": str(out), "files": [str(path) for path in files]})
     screen.say(result)
     if found and not private:
-        screen.heading("What somebody could learn about a home (it breaks no promise; more is on the page)")
+        screen.heading("What an attacker could learn about a home (this breaks no promise; see the page for more)")
         screen.table(_attacks(found))
     where = f"{out}, for the custodian's eyes" if private else f"{out}"
     screen.say(f"\nwritten to {where}: audit.html, audit.md, numbers.json, figures")

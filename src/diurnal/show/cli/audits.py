@@ -14,25 +14,26 @@ from diurnal.show.cli.verbs import Profiles
 
 def audit(
     screen: Screen,
-    what: Annotated[str, typer.Argument(help="A plan that `plan --out` wrote; or a store that `start` made.")],
+    what: Annotated[str, typer.Argument(help="A plan that `plan --out` wrote, or a store that `start` made.")],
     out: Annotated[Path, typer.Option(help="The folder for the page, its charts and its numbers.")],
     stream: Annotated[
-        str | None, typer.Option(help="Of a store: how the stream's name begins; the one that runs.")
+        str | None,
+        typer.Option(help="For a store: the beginning of the stream's name; defaults to the running one."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Attack these homes, a panel of yours; else a made-up town.")
+        str | None, typer.Option(help="A panel of yours to attack; defaults to a made-up town.")
     ] = None,
     open_data: Annotated[
-        str | None, typer.Option(help="With --data: PUBLIC readings of other homes; else a made-up town's.")
+        str | None, typer.Option(help="With --data: PUBLIC readings of other homes; defaults to a made-up town.")
     ] = None,
-    deep: Annotated[bool, typer.Option("--deep", help="Take minutes, for sharper bounds.")] = False,
-    attacks: Annotated[bool, typer.Option(help="Also try what somebody could learn about a home.")] = True,
+    deep: Annotated[bool, typer.Option("--deep", help="Run for minutes, for sharper bounds.")] = False,
+    attacks: Annotated[bool, typer.Option(help="Also measure what an attacker could learn about a home.")] = True,
     profiles: Profiles = None,
 ) -> None:
-    """Try to break a promise: in closed form, on transcripts of the shipped curator, and with a person in mind.
+    """Try to break a promise: in closed form, on transcripts of the shipped curator, and by attacks on a home.
 
     Writes a certificate, as Markdown and as HTML that opens offline, its charts and every number.
-    Exit code 1 if the promise is broken. A store is looked at; nothing of it is drawn or spent.
+    The exit code is 1 if the promise is broken. A store is only read; nothing is drawn or spent.
     With --data the page is for the custodian's eyes, and scores of attacks are not printed.
     It needs the extra charts.
     """

@@ -37,21 +37,19 @@ from diurnal.study.town import Town
 HISTORY = 180
 """Days from which patterns are learned; at most half of those there are."""
 
-MADE_UP = "This town is made up, homes and readings: the page shows how a page looks, and nobody's use."
+MADE_UP = "The homes and readings of this town are made up: the page is an example, and shows no real data."
 """What the pages of the demo say of themselves."""
 
 
 def demo(
     screen: Screen,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for what is made; diurnal-demo unless given.")
-    ] = None,
-    homes: Annotated[int, typer.Option(help="How many homes the town has.", min=15)] = 300,
-    days: Annotated[int, typer.Option(help="Over how many days.", min=16)] = 365,
+    out: Annotated[Path | None, typer.Option(help="A new folder for all files; defaults to diurnal-demo.")] = None,
+    homes: Annotated[int, typer.Option(help="The number of homes.", min=15)] = 300,
+    days: Annotated[int, typer.Option(help="The number of days.", min=16)] = 365,
 ) -> None:
-    """The main job, start to end, on a made-up town: import, check, plan, start, report, ledger, page.
+    """Run the main job from start to end on a made-up town: import, check, plan, start, report, ledger, page.
 
-    Nothing here is real data. Everything it makes is in one folder.
+    It uses no real data. All files are in one folder.
     """
     folder = _new_folder(out)
     made_up = Town(homes=homes, days=days)
@@ -109,12 +107,12 @@ def _imported(screen: Screen, made_up: Town, folder: Path) -> Panel:
     town = make_panel(read(folder / "meters.parquet"), zone="Australia/Sydney", out=folder / "homes.parquet")
     assert town.quality is not None
     screen.say(town.quality.table())
-    screen.say("200 homes of another town stand for open data of another region: public knowledge.")
+    screen.say("200 homes of another made-up town are used as open data of another region: public knowledge.")
     return town
 
 
 def _checked(screen: Screen, town: Panel) -> Verdict:
-    screen.heading("2. Check: is it almost periodic? What a pattern's epsilon is worth rests on that")
+    screen.heading("2. Check: are the readings almost periodic? The value of a pattern's epsilon depends on it")
     verdict = checked(town)
     screen.say(verdict)
     return verdict
@@ -135,7 +133,7 @@ def _planned(town: Panel, elsewhere: Panel, level: str) -> tuple[Plan, Predictio
 def _reported(
     screen: Screen, plan: Plan, town: Panel, verdict: Verdict, store: Path, elsewhere: Panel
 ) -> tuple[Curator, Stream, list[Report], float]:
-    screen.heading("4. Start once, in strong mode; report for as long as readings come")
+    screen.heading("4. Start once, at level strong; report for as long as readings arrive")
     store.with_name("plan.json").write_text(f"{json.dumps(plan.to_json(), indent=1)}\n")
     store.with_name("certificate.md").write_text(certificate(plan, town, open_data=elsewhere))
     curator = Curator.open(store, Budget(pattern="1", cycle="1"))
@@ -145,7 +143,7 @@ def _reported(
     rows = stream.report(town.after(_history(town)))
     speed = len(rows) / (time.perf_counter() - began)
     screen.say(f"\n{len(rows):,} half hours of {town.n_households} homes reported, {speed:,.0f} a second.")
-    screen.say(f"Asked again they are the same rows: {stream.report(town.after(_history(town))) == rows}.")
+    screen.say(f"Reporting again returns the same rows: {stream.report(town.after(_history(town))) == rows}.")
     return curator, stream, rows, speed
 
 
@@ -188,15 +186,17 @@ def _shades(values: Floats, top: float) -> str:
 
 
 def _pattern(screen: Screen, town: Panel, elsewhere: Panel, verdict: Verdict, store: Path, truth: Floats) -> float:
-    screen.heading("5. Beside it, the paper's pattern mode, in a second store")
+    screen.heading("5. For comparison: the paper's level, pattern, in a second store")
     screen.say(
-        "Real homes allow only one of the two, and one store: pattern mode publishes sums of variations exactly, "
-        "which would undo what strong mode promises. These homes are made up."
+        "Real homes allow only one of the two, and one store: level pattern publishes exact sums of variations, "
+        "which would void what level strong promises. These homes are made up."
     )
     plan, _ = _planned(town, elsewhere, "pattern")
     stream = Curator.open(store).start(plan, history=town.first(_history(town)), acknowledge=verdict.digest)
     error = _error(stream.report(town.after(_history(town))), truth)
-    screen.say(f"Its reports are off by {error:.0f} Wh: closer, and they protect little more than standby load.")
+    screen.say(
+        f"The error of its reports is {error:.0f} Wh: smaller, but they protect little more than standby load."
+    )
     return error
 
 
@@ -216,12 +216,12 @@ def _in_short(screen: Screen, stream: Stream, mean: float, error: float, nothing
     numbers = stream.guarantee.numbers()
     screen.heading("In short")
     screen.say(
-        f"Promised: epsilon {numbers['epsilon']} for a shift of a home's daily pattern, for ever, and "
+        f"Promised: epsilon {numbers['epsilon']} for a shift of a home's daily pattern, over all reports, and "
         f"{numbers['cycle_epsilon']} for its variations in any one reported day; not for many days together, the "
         "days of the history, nor who is on the "
         "roster (see 4).\n"
         "Cost: all of a budget of 1 and 1. A second plan over these homes would be refused.\n"
-        f"Quality: off by {error:.0f} Wh at a mean of {mean:.0f}; another town's average day would be off by "
+        f"Quality: an error of {error:.0f} Wh at a mean of {mean:.0f}; another town's average day would have "
         f"{nothing:.0f}.\n"
         f"Page: {page}\n"
         "Next: your own readings: diurnal import YOUR_FILES --zone ... --out homes.parquet, then diurnal check "

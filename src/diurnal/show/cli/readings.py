@@ -46,74 +46,90 @@ def _is_parquet(source: str) -> bool:
 
 def import_(
     screen: Screen,
-    source: Annotated[list[str], typer.Argument(help="Files, folders or globs; or, with --database, a SQL query.")],
+    source: Annotated[list[str], typer.Argument(help="Files, folders or globs; with --database, a SQL query.")],
     out: Annotated[
-        str, typer.Option(help="The Parquet file to keep the panel in; on Spark a folder.", metavar="<path>")
+        str, typer.Option(help="The Parquet file to write the panel to; with Spark, a folder.", metavar="<path>")
     ],
     format_: Annotated[
         str,
-        typer.Option("--format", help=f"{', '.join(FORMATS)}.", rich_help_panel=SOURCE),
+        typer.Option("--format", help=f"The layout: auto or {', '.join(FORMATS)}.", rich_help_panel=SOURCE),
     ] = "auto",
     database: Annotated[
         str | None, typer.Option(help="sqlite:///file or postgresql+psycopg://...", rich_help_panel=SOURCE)
     ] = None,
-    household: Annotated[str | None, typer.Option(help="Column of households.", rich_help_panel=SOURCE)] = None,
-    meter: Annotated[str | None, typer.Option(help="Column of meters.", rich_help_panel=SOURCE)] = None,
-    time: Annotated[str | None, typer.Option(help="Column of times.", rich_help_panel=SOURCE)] = None,
-    value: Annotated[str | None, typer.Option(help="Column of values.", rich_help_panel=SOURCE)] = None,
+    household: Annotated[
+        str | None, typer.Option(help="The column with households.", rich_help_panel=SOURCE)
+    ] = None,
+    meter: Annotated[str | None, typer.Option(help="The column with meters.", rich_help_panel=SOURCE)] = None,
+    time: Annotated[str | None, typer.Option(help="The column with times.", rich_help_panel=SOURCE)] = None,
+    value: Annotated[str | None, typer.Option(help="The column with values.", rich_help_panel=SOURCE)] = None,
     group_column: Annotated[
-        list[str] | None, typer.Option(help="Column of groups; may be repeated.", rich_help_panel=SOURCE)
+        list[str] | None, typer.Option(help="A column with groups; repeatable.", rich_help_panel=SOURCE)
     ] = None,
     source_unit: Annotated[
-        str | None, typer.Option(help="kWh, Wh, MWh, or mean kW, W, MW.", rich_help_panel=SOURCE)
+        str | None,
+        typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.", rich_help_panel=SOURCE),
     ] = None,
-    row_minutes: Annotated[int | None, typer.Option(help="How long a row lasts.", rich_help_panel=SOURCE)] = None,
+    row_minutes: Annotated[
+        int | None, typer.Option(help="The length of a row in minutes.", rich_help_panel=SOURCE)
+    ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Whether times are an interval's start or end.", rich_help_panel=SOURCE)
+        str | None,
+        typer.Option(help="Whether times are the start or the end of an interval.", rich_help_panel=SOURCE),
     ] = None,
     time_format: Annotated[
-        str | None, typer.Option(help="How times are written, as in strptime.", rich_help_panel=SOURCE)
+        str | None, typer.Option(help="The format of times, as in strptime.", rich_help_panel=SOURCE)
     ] = None,
     source_zone: Annotated[
-        str | None, typer.Option(help="The clock of times without offset.", rich_help_panel=SOURCE)
+        str | None, typer.Option(help="The time zone of times without an offset.", rich_help_panel=SOURCE)
     ] = None,
     channel: Annotated[
-        str | None, typer.Option(help="consumption, generation or net.", rich_help_panel=SOURCE)
+        str | None, typer.Option(help="What to import: consumption, generation or net.", rich_help_panel=SOURCE)
     ] = None,
     zone: Annotated[
-        str | None, typer.Option(help="The homes' wall clock, such as Australia/Sydney.", rich_help_panel=PANEL)
+        str | None,
+        typer.Option(help="The time zone of the homes, such as Australia/Sydney.", rich_help_panel=PANEL),
     ] = None,
     interval: Annotated[str, typer.Option(help="The length of a step.", rich_help_panel=PANEL)] = "30min",
     period: Annotated[str, typer.Option(help="The length of a cycle.", rich_help_panel=PANEL)] = "1d",
-    unit: Annotated[str, typer.Option(help="Wh or kWh.", rich_help_panel=PANEL)] = "Wh",
-    anchor: Annotated[str | None, typer.Option(help="When step 0 begins.", rich_help_panel=PANEL)] = None,
-    until: Annotated[str | None, typer.Option(help="When the last step ends.", rich_help_panel=PANEL)] = None,
+    unit: Annotated[str, typer.Option(help="The unit of the panel: Wh or kWh.", rich_help_panel=PANEL)] = "Wh",
+    anchor: Annotated[
+        str | None, typer.Option(help="The time at which step 0 begins.", rich_help_panel=PANEL)
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="The time at which the last step ends.", rich_help_panel=PANEL)
+    ] = None,
     domain: Annotated[
-        tuple[int, int] | None, typer.Option(help="The least and the largest reading.", rich_help_panel=PANEL)
+        tuple[int, int] | None,
+        typer.Option(help="The smallest and the largest possible reading.", rich_help_panel=PANEL),
     ] = None,
     calendar: Annotated[
-        Path | None, typer.Option(help="CSV: from,until. Outages and tests.", rich_help_panel=PANEL)
+        Path | None, typer.Option(help="A CSV file from,until with outages and tests.", rich_help_panel=PANEL)
     ] = None,
     fold: Annotated[
-        str, typer.Option(help="The doubled hour: calendar, first or mean.", rich_help_panel=PANEL)
+        str, typer.Option(help="What to do with the repeated hour: calendar, first or mean.", rich_help_panel=PANEL)
     ] = "calendar",
     on_duplicate: Annotated[
-        str, typer.Option(help="Two values for one time: refuse, first or last.", rich_help_panel=PANEL)
+        str,
+        typer.Option(help="What to do with two values for one time: refuse, first or last.", rich_help_panel=PANEL),
     ] = "refuse",
     meters: Annotated[
-        Path | None, typer.Option(help="CSV: meter,household[,from,until].", rich_help_panel=PANEL)
+        Path | None, typer.Option(help="A CSV file meter,household[,from,until].", rich_help_panel=PANEL)
     ] = None,
     groups: Annotated[
-        Path | None, typer.Option(help="CSV: household and a column a partition.", rich_help_panel=PANEL)
+        Path | None,
+        typer.Option(help="A CSV file with household and one column per partition.", rich_help_panel=PANEL),
     ] = None,
-    tenancies: Annotated[Path | None, typer.Option(help="CSV: household,from.", rich_help_panel=PANEL)] = None,
+    tenancies: Annotated[
+        Path | None, typer.Option(help="A CSV file household,from with changes of tenancy.", rich_help_panel=PANEL)
+    ] = None,
     without: Without = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
     """Import meter data of any layout into a panel: integers on a regular grid, kept as Parquet.
 
-    What was kept and what was set aside, and why, is printed as a table. It is for the custodian's eyes.
+    Prints a table of the rows that were kept and set aside, with reasons. It is for the custodian's eyes.
     """
     check_target(Path(out), [] if database is not None else source, panel=True)
     said = {
@@ -158,7 +174,7 @@ def import_(
     assert panel.quality is not None
     screen.result({"panel": str(out), "grid": panel.grid.to_json(), "quality": panel.quality.to_json()})
     screen.say(panel.quality.table())
-    screen.say(f"kept in {out}")
+    screen.say(f"written to {out}")
 
 
 def _kept(homes: Readings, without: Sequence[str] | None, out: str, **said: Any) -> Panel:
@@ -177,21 +193,30 @@ def _kept(homes: Readings, without: Sequence[str] | None, out: str, **said: Any)
 def check(
     screen: Screen,
     source: Annotated[
-        list[str], typer.Argument(help="A panel that `import` kept; or files that tell everything themselves.")
+        list[str], typer.Argument(help="A panel that `import` wrote, or files that need no flags to be imported.")
     ],
-    period: Annotated[str | None, typer.Option(help="The length of a cycle; the panel's own unless given.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The homes' wall clock, where raw files do not tell.")] = None,
-    also: Annotated[list[str] | None, typer.Option(help="Another period to try; may be repeated.")] = None,
-    largest: Annotated[float, typer.Option(help="Below which all correlations are small.")] = Thresholds.largest,
-    median: Annotated[float, typer.Option(help="Below which half of them are.")] = Thresholds.median,
+    period: Annotated[str | None, typer.Option(help="The length of a cycle; defaults to the panel's.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")
+    ] = None,
+    also: Annotated[list[str] | None, typer.Option(help="Another period to try; repeatable.")] = None,
+    largest: Annotated[
+        float, typer.Option(help="The largest correlation that counts as small.")
+    ] = Thresholds.largest,
+    median: Annotated[
+        float, typer.Option(help="The largest median correlation that counts as small.")
+    ] = Thresholds.median,
     without: Without = None,
-    draw: Annotated[Path | None, typer.Option(help="Draw it: .svg or .png. Needs the extra charts.")] = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="A picture of the verdict to write, .svg or .png (needs the extra charts).")
+    ] = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
-    """Is it almost periodic? How large what cycles have in common is, and how sure it is not zero.
+    """Check whether readings are almost periodic: how much cycles have in common, and how sure that is.
 
-    For the custodian's eyes: it is computed on private readings. `start` wants the digest in its last line.
+    The verdict is computed on private readings, for the custodian's eyes. `start` needs the digest in its last
+    line.
     """
     if draw is not None:
         check_target(draw, source)
@@ -206,22 +231,24 @@ def check(
     screen.result(dict(verdict.to_json()))
     screen.say(verdict)
     if draw is not None:
-        screen.say(f"drawn in {draw}")
+        screen.say(f"picture written to {draw}")
 
 
 def town(
     screen: Screen,
-    out: Annotated[Path, typer.Option(help="The file: .csv, .csv.gz or .parquet.")],
-    homes: Annotated[int, typer.Option(help="How many homes.", min=1)] = 300,
-    days: Annotated[int, typer.Option(help="How many days.", min=1)] = 365,
-    seed: Annotated[int, typer.Option(help="Another seed, another town.")] = 1,
+    out: Annotated[Path, typer.Option(help="The file to write: .csv, .csv.gz or .parquet.")],
+    homes: Annotated[int, typer.Option(help="The number of homes.", min=1)] = 300,
+    days: Annotated[int, typer.Option(help="The number of days.", min=1)] = 365,
+    seed: Annotated[int, typer.Option(help="The seed: each seed gives another town.")] = 1,
     start: Annotated[str, typer.Option(help="The first day.")] = "2022-07-01",
     format_: Annotated[str, typer.Option("--format", help="The layout, as for `import`.")] = "long",
-    groups: Annotated[Path | None, typer.Option(help="A CSV of its suburbs, for `import --groups`.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help="A CSV file of its suburbs to write, for `import --groups`.")
+    ] = None,
 ) -> None:
-    """Make a town up: readings of nobody, to try things with, in any layout.
+    """Make up a town: invented readings in any layout, to try things with.
 
-    Another seed is another town, and may stand for open data of another region.
+    Each seed gives another town. A second town can be used as open data of another region.
     """
     if groups is not None:
         check_place(groups)

@@ -16,29 +16,30 @@ from diurnal.show.cli.verbs import Profiles, StoreAt, TrustUnits, Without
 if TYPE_CHECKING:
     from diurnal.show.web.tokens import Token
 
-DOOR = "The door"
+DOOR = "Access"
 LIMITS = "Limits"
 
 
 def serve(
     screen: Screen,
     store: StoreAt,
-    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=DOOR)] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on.", rich_help_panel=DOOR)] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 for any.", min=0, max=65535, rich_help_panel=DOOR)] = 8080,
     tokens: Annotated[
-        Path | None, typer.Option(help="The file of tokens that `token` makes.", rich_help_panel=DOOR)
+        Path | None, typer.Option(help="The token file that `token` makes.", rich_help_panel=DOOR)
     ] = None,
     closed: Annotated[
-        bool, typer.Option("--closed", help="Reading needs a token as well.", rich_help_panel=DOOR)
+        bool, typer.Option("--closed", help="Require a token for reading, too.", rich_help_panel=DOOR)
     ] = False,
     tls_cert: Annotated[Path | None, typer.Option(help="A TLS certificate (PEM).", rich_help_panel=DOOR)] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key (PEM).", rich_help_panel=DOOR)] = None,
     behind_proxy: Annotated[
         str | None,
-        typer.Option(help="The address or network of a proxy that has TLS: it is believed.", rich_help_panel=DOOR),
+        typer.Option(help="The address or network of a trusted proxy that has TLS.", rich_help_panel=DOOR),
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="How many processes; more than 1 on PostgreSQL only.", min=1, rich_help_panel=DOOR)
+        int,
+        typer.Option(help="The number of processes; more than 1 needs PostgreSQL.", min=1, rich_help_panel=DOOR),
     ] = 1,
     panel: Annotated[
         Path | None, typer.Option(help="The homes' panel, for the custodian: check, plan, start.")
@@ -49,33 +50,34 @@ def serve(
     ] = None,
     trust_units: TrustUnits = False,
     pattern_cap: Annotated[
-        str | None, typer.Option(help="Make the store, if there is none: all epsilon for a shift of the pattern.")
+        str | None, typer.Option(help="For a new store: the cap on epsilon for a shift of the pattern.")
     ] = None,
     strong_cap: Annotated[
-        str | None, typer.Option(help="Make the store, if there is none: all epsilon for any one reported cycle.")
+        str | None, typer.Option(help="For a new store: the cap on epsilon for any one reported cycle.")
     ] = None,
-    delta_cap: Annotated[
-        str | None, typer.Option(help="Make the store, if there is none: the delta of both.")
-    ] = None,
-    max_body: Annotated[int, typer.Option(help="The largest batch, in MiB.", min=1, rich_help_panel=LIMITS)] = 64,
+    delta_cap: Annotated[str | None, typer.Option(help="For a new store: the delta of both caps.")] = None,
+    max_body: Annotated[
+        int, typer.Option(help="The maximum size of a batch, in MiB.", min=1, rich_help_panel=LIMITS)
+    ] = 64,
     max_rows: Annotated[
-        int, typer.Option(help="The most rows of a batch.", min=1, rich_help_panel=LIMITS)
+        int, typer.Option(help="The maximum number of rows in a batch.", min=1, rich_help_panel=LIMITS)
     ] = 2_000_000,
     rate: Annotated[
-        float, typer.Option(help="Requests a second from one client; 0 for any.", min=0, rich_help_panel=LIMITS)
+        float,
+        typer.Option(help="Requests per second from one client; 0 for no limit.", min=0, rich_help_panel=LIMITS),
     ] = 100.0,
     max_listeners: Annotated[
-        int, typer.Option(help="Event streams at a time, all together.", min=1, rich_help_panel=LIMITS)
+        int, typer.Option(help="Concurrent event streams in total.", min=1, rich_help_panel=LIMITS)
     ] = 1000,
     client_listeners: Annotated[
-        int, typer.Option(help="Event streams at a time of one client.", min=1, rich_help_panel=LIMITS)
+        int, typer.Option(help="Concurrent event streams per client.", min=1, rich_help_panel=LIMITS)
     ] = 8,
     profiles: Profiles = None,
 ) -> None:
-    """Serve a store over HTTP: readings come in, reports go out, the custodian decides. Until it is told to stop.
+    """Serve a store over HTTP until stopped: readings come in, reports go out, the custodian decides.
 
-    The address it has is printed once it listens. It logs a line of JSON for each request on standard error
-    (--log-level info), and is described at /openapi.json.
+    Prints its address once it listens. Logs a line of JSON for each request on standard error (--log-level info).
+    The API is described at /openapi.json.
     """
     try:
         from diurnal.show.web.server import Door, run
@@ -123,14 +125,18 @@ def serve(
 def token(
     screen: Screen,
     what: Annotated[str, typer.Argument(help="make, list or revoke.")],
-    file: Annotated[Path, typer.Option(help="The file of tokens; it holds their digests.")] = Path("tokens.json"),
-    name: Annotated[str | None, typer.Option(help="Whose token: headend, anna.")] = None,
-    role: Annotated[str | None, typer.Option(help="public, ingest or custodian.")] = None,
-    days: Annotated[int | None, typer.Option(help="After how many days it ends; else when it is revoked.")] = None,
+    file: Annotated[Path, typer.Option(help="The token file; it contains digests of tokens.")] = Path(
+        "tokens.json"
+    ),
+    name: Annotated[str | None, typer.Option(help="The owner of the token, such as headend or anna.")] = None,
+    role: Annotated[str | None, typer.Option(help="The role: public, ingest or custodian.")] = None,
+    days: Annotated[
+        int | None, typer.Option(help="The number of days until the token expires; by default it does not expire.")
+    ] = None,
 ) -> None:
-    """Make, list and revoke tokens of the service. A token is shown once, when it is made, and kept nowhere.
+    """Make, list and revoke tokens of the service. A token is shown once, when it is made, and not stored.
 
-    A service that runs takes a changed file within a second.
+    A running service reads a changed file within a second.
     """
     from diurnal.show.web import tokens
 
@@ -146,7 +152,7 @@ def token(
     if what == "revoke":
         tokens.revoke(file, name)
         screen.result({"name": name, "role": role, "token": None, "until": None, "file": str(file), "tokens": None})
-        screen.say(f"{name} may no longer come in.")
+        screen.say(f"The token {name} is revoked.")
         return
     made = tokens.make(file, name=name, role=str(role), days=days)
     (kept,) = (each for each in tokens.load(file) if each.name == name)
@@ -154,7 +160,7 @@ def token(
     screen.result(told)
     screen.say(made)
     screen.aside(
-        f"This token is shown once. Keep it where its owner alone can read it. It is good until {_until(kept)}."
+        f"This token is shown once. Keep it where only its owner can read it. It is valid until {_until(kept)}."
     )
 
 
@@ -175,7 +181,7 @@ def _list(screen: Screen, file: Path) -> None:
 def _until(token: Token) -> str:
     if token.until is None:
         return "it is revoked"
-    return f"{token.until}, ended" if token.ended else token.until
+    return f"{token.until}, expired" if token.ended else token.until
 
 
 def add(app: typer.Typer) -> None:

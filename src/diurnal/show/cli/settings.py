@@ -59,10 +59,12 @@ def _take_table(
     verb: str, table: dict[str, Any], flags: dict[str, dict[str, str]], found: dict[str, dict[str, Any]]
 ) -> None:
     if verb not in flags:
-        raise _error(f"There is no verb {verb!r} in {NAME}; there are {', '.join(sorted(flags))}.")
+        raise _error(
+            f"Expected a verb as the name of a table, got {verb!r}. Use one of {', '.join(sorted(flags))}."
+        )
     for key, value in table.items():
         if _flag(key) not in flags[verb]:
-            raise _error(f"{verb} has no --{_flag(key)}; it has {', '.join(sorted(flags[verb]))}.")
+            raise _error(f"{verb} has no flag --{_flag(key)}. Use some of {', '.join(sorted(flags[verb]))}.")
         _check_kind(key, value)
         found[verb][flags[verb][_flag(key)]] = value
 
@@ -70,7 +72,7 @@ def _take_table(
 def _take_key(key: str, value: Any, flags: dict[str, dict[str, str]], found: dict[str, dict[str, Any]]) -> None:
     verbs = [verb for verb in flags if _flag(key) in flags[verb]]
     if not verbs:
-        raise _error(f"No verb has --{_flag(key)}.")
+        raise _error(f"No verb has a flag --{_flag(key)}.")
     _check_kind(key, value)
     for verb in verbs:
         found[verb].setdefault(flags[verb][_flag(key)], value)
@@ -79,9 +81,9 @@ def _take_key(key: str, value: Any, flags: dict[str, dict[str, str]], found: dic
 def _check_kind(key: str, value: Any) -> None:
     """Refuse what a flag cannot be told, and what must be said each time."""
     if key == "truth":
-        raise _error("The truth is never a default: a page with it is private, and is asked for by name.")
+        raise _error("truth cannot have a default: a page with it is private, so give --truth each time.")
     if not isinstance(value, (str, int, float)) and not (isinstance(value, list) and key == "domain"):
-        raise _error(f"{key} must be text, a number, true or false.")
+        raise _error(f"Expected {key} as text, a number, true or false.")
 
 
 def _flag(key: str) -> str:

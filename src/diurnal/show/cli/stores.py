@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
-    """How a store stands: head, budget, streams, what was set aside. For its operator's eyes."""
+    """Show the state of a store: head, budget, streams, what was set aside. For its operator's eyes."""
     found = a_store(store, profiles).status()
     screen.result(dict(found.to_json()))
     screen.say(found)
@@ -33,11 +33,11 @@ def status(screen: Screen, store: StoreAt, profiles: Profiles = None) -> None:
 def ledger(
     screen: Screen,
     store: StoreAt,
-    verify: Annotated[bool, typer.Option(help="Look whether everything is as it was written.")] = False,
-    head: Annotated[str | None, typer.Option(help="A published head that must still be in it.")] = None,
+    verify: Annotated[bool, typer.Option(help="Check that everything is as it was written.")] = False,
+    head: Annotated[str | None, typer.Option(help="A published head that must be in the ledger.")] = None,
     profiles: Profiles = None,
 ) -> None:
-    """Everything that was ever decided, what was spent and what is left; with --verify, whether it still holds.
+    """List everything that was decided, what was spent and what is left; with --verify, check that it is unchanged.
 
     What is spent is for a shift of the pattern, and for any one reported cycle: many cycles together lose more.
     """
@@ -94,10 +94,10 @@ def ledger_table(events: list[Event]) -> Table:
 def backup(
     screen: Screen,
     store: StoreAt,
-    out: Annotated[Path, typer.Option(help="The SQLite file to copy it into, private profiles and all.")],
+    out: Annotated[Path, typer.Option(help="The SQLite file to copy it to, with its private profiles.")],
     profiles: Profiles = None,
 ) -> None:
-    """Copy a store. A copy is opened behind a fence only: see `diurnal fence`."""
+    """Copy a store. A copy can be opened behind a fence only: see `diurnal fence`."""
     head = a_store(store, profiles).backup(out)
     screen.result({"out": str(out), "head": head})
     screen.say(f"copied to {out}")
@@ -106,21 +106,21 @@ def backup(
 
 def fence(
     screen: Screen,
-    head: Annotated[str, typer.Argument(help="The last head that was ever published, or the last of `status`.")],
+    head: Annotated[str, typer.Argument(help="The last head that was published, or the last one from `status`.")],
     store: StoreAt,
     people: Annotated[
         int | None,
         typer.Option(
-            help="How many erasures and changes of tenancy there were since the backup. A published head does not "
-            "tell, and needs it; one of `status` tells.",
+            help="The number of erasures and changes of tenancy since the backup. A published head needs it; a "
+            "head from `status` includes it.",
             min=0,
         ),
     ] = None,
     stray: Annotated[
         list[int] | None,
         typer.Option(
-            help="A step that was published before its time, because a clock was wrong; may be repeated. It is "
-            "never reported again, and the store goes on from today.",
+            help="A step that was published before its time, because a clock was wrong; repeatable. It is never "
+            "reported again, and the store goes on from today.",
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -142,12 +142,12 @@ def fence(
 def raise_cap(
     screen: Screen,
     store: StoreAt,
-    pattern: Annotated[str | None, typer.Option(help="All epsilon for a shift of the pattern.")] = None,
-    strong: Annotated[str | None, typer.Option(help="All epsilon for any one reported cycle.")] = None,
+    pattern: Annotated[str | None, typer.Option(help="The new cap on epsilon for a shift of the pattern.")] = None,
+    strong: Annotated[str | None, typer.Option(help="The new cap on epsilon for any one reported cycle.")] = None,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """Allow more than before. The ledger tells; there is no way back, and nothing is ever reset."""
+    """Raise the caps of a store. The ledger records it; caps can never be lowered or reset."""
     if pattern is None and strong is None:
         raise PlanError("cli-cap-missing")
     curator = a_store(store, profiles)
@@ -166,14 +166,14 @@ def raise_cap(
 
 def erase(
     screen: Screen,
-    household: Annotated[str, typer.Argument(help="Its name on the roster.")],
+    household: Annotated[str, typer.Argument(help="The household's name on the roster.")],
     store: StoreAt,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """Forget a household: profile and readings are deleted, and it does not move from now on.
+    """Erase a household: its profile and readings are deleted, and it does not move any more.
 
-    What was released stays released. The next plan must leave it out.
+    What was released stays released. The next plan must leave the household out.
     """
     curator = a_store(store, profiles)
     with curator.rehearsed(dry_run):
@@ -181,21 +181,21 @@ def erase(
     head = curator.status().head
     screen.result({"dry_run": dry_run, "head": head})
     if dry_run:
-        screen.say("It is on the roster, and would be forgotten. Nothing was changed.")
+        screen.say("The household is on the roster, and would be erased. Nothing was changed.")
     else:
-        screen.say("Forgotten. Delete it in the files you import from as well, and in old backups.")
+        screen.say("Erased. Delete the household from the files you import and from old backups, too.")
     screen.aside(f"head {head}")
 
 
 def move_out(
     screen: Screen,
-    household: Annotated[str, typer.Argument(help="Its name on the roster.")],
-    since: Annotated[str, typer.Option("--from", help="When, by the homes' wall clock: 2023-03-01T00:00.")],
+    household: Annotated[str, typer.Argument(help="The household's name on the roster.")],
+    since: Annotated[str, typer.Option("--from", help="The local time of the change: 2023-03-01T00:00.")],
     store: StoreAt,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """A new tenant: the household counts as its old pattern from then on, until the next plan learns its own."""
+    """Record a new tenant: from then on the household counts with its old pattern, until a new plan learns it."""
     curator = a_store(store, profiles)
     streams = curator.streams()
     step = a_step(streams[0].plan.grid, since) if streams else 0
@@ -203,7 +203,7 @@ def move_out(
         curator.move_out(household, step)
     head = curator.status().head
     screen.result({"step": step, "dry_run": dry_run, "head": head})
-    screen.say(f"It {'would not' if dry_run else 'does not'} move from step {step} on.")
+    screen.say(f"The household {'would not' if dry_run else 'does not'} move from step {step} on.")
     screen.aside(f"head {head}")
 
 

@@ -55,35 +55,35 @@ SHOWN = 6
 def start(
     screen: Screen,
     plan: Annotated[Path, typer.Argument(help="The plan that `plan --out` wrote.")],
-    history: Annotated[str, typer.Option(help="The panel whose first cycles patterns are learned from.")],
+    history: Annotated[str, typer.Option(help="The panel whose first cycles profiles are learned from.")],
     store: StoreAt,
     acknowledge: Annotated[
-        str | None, typer.Option(help="The digest of the verdict you have read; or untested.")
+        str | None, typer.Option(help="The digest of the verdict that you have read, or untested.")
     ] = None,
     accept_worse: Annotated[
         bool,
         typer.Option(
-            "--accept-worse", help="Start it although it is predicted to be worse than publishing nothing."
+            "--accept-worse", help="Start a plan that is predicted to be worse than publishing nothing at all."
         ),
     ] = False,
     without: Without = None,
-    skip: Annotated[int, typer.Option(help="How many cycles of the panel come before the history.", min=0)] = 0,
+    skip: Annotated[int, typer.Option(help="The number of cycles of the panel before the history.", min=0)] = 0,
     pattern_cap: Annotated[
-        str | None, typer.Option(help="When the store is made: all epsilon for a shift of the pattern.")
+        str | None, typer.Option(help="For a new store: the cap on epsilon for a shift of the pattern.")
     ] = None,
     strong_cap: Annotated[
-        str | None, typer.Option(help="When the store is made: all epsilon for any one reported cycle.")
+        str | None, typer.Option(help="For a new store: the cap on epsilon for any one reported cycle.")
     ] = None,
-    delta_cap: Annotated[str | None, typer.Option(help="When the store is made: the delta of both.")] = None,
+    delta_cap: Annotated[str | None, typer.Option(help="For a new store: the delta of both caps.")] = None,
     dry_run: DryRun = False,
     profiles: Profiles = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
-    """Start a plan, once: check, spend the budget, draw the noisy profile. Started again: the same stream.
+    """Start a plan: check it, spend the budget, draw the noisy profile. Starting it again returns the same stream.
 
-    A store is one population: its caps, grid and domain are set when it is made, and hold for ever. Keep one store
-    for these homes: a second one would not know what the first has spent.
+    A store has one population: its caps, grid and domain are set when it is made. Keep one store for these homes: a
+    second one would not know what the first has spent.
     """
     wanted, panel = a_plan(plan), left_out(a_panel([history], session=a_session(engine, master)), without)
     caps = {"pattern": pattern_cap, "cycle": strong_cap, "delta": delta_cap}
@@ -142,22 +142,22 @@ def _found(store: str, budget: Budget | None, profiles: Path | None) -> Curator 
 
 def report(
     screen: Screen,
-    source: Annotated[list[str], typer.Argument(help="A kept panel, or files of readings.")],
+    source: Annotated[list[str], typer.Argument(help="A panel that `import` wrote, or files of readings.")],
     store: StoreAt,
     stream: StreamKey = None,
-    close: Annotated[bool, typer.Option(help="Close its steps with what is there.")] = False,
+    close: Annotated[bool, typer.Option(help="Close the given steps with the readings that are there.")] = False,
     source_unit: Annotated[
-        str | None, typer.Option(help="Of files of readings: kWh, Wh, MWh, or mean kW, W, MW.")
+        str | None, typer.Option(help="The unit of values in files of readings: kWh, Wh, MWh, or mean kW, W, MW.")
     ] = None,
     trust_units: TrustUnits = False,
     profiles: Profiles = None,
     engine: Engine = "local",
     master: Master = "local[*]",
 ) -> None:
-    """Report readings: rows are drawn up, committed, and then printed. Asked again: the same rows.
+    """Report readings: rows are made, committed, and then printed. Reporting again prints the same rows.
 
-    Steps of the history, of the calendar and of a stopped stream have none. With --json a row is a line. The head
-    of the ledger, on standard error, is to be kept: it fences a restored backup.
+    Steps of the history, of the calendar and of a stopped stream have no rows. With --json, each row is a line.
+    Keep the head of the ledger, printed on standard error: it fences a restored backup.
     """
     curator = a_store(store, profiles, trust_units=trust_units)
     found = a_stream(curator, stream)
@@ -184,7 +184,7 @@ def report(
 
 
 def _units(direction: str) -> str:
-    return f"readings look a thousand times {direction}. Are they in another unit?"
+    return f"readings look a thousand times {direction}: they may be in another unit."
 
 
 def _batches(stream: Stream, panel: Panel, *, close: bool) -> Iterator[Outcome]:
@@ -254,22 +254,26 @@ def _rows_table(rows: list[Report]) -> Table:
 
 def watch(
     screen: Screen,
-    folder: Annotated[str, typer.Argument(help="The folder where files land; or, with --database, a SQL query.")],
+    folder: Annotated[str, typer.Argument(help="The folder where files arrive; with --database, a SQL query.")],
     store: StoreAt,
     stream: StreamKey = None,
     once: Annotated[bool, typer.Option(help="Stop when the folder is empty.")] = False,
-    every: Annotated[float, typer.Option(help="How many seconds to wait before looking again.", min=0.1)] = 10.0,
-    database: Annotated[str | None, typer.Option(help="Look at a table instead: its address.")] = None,
+    every: Annotated[float, typer.Option(help="The number of seconds between two looks.", min=0.1)] = 10.0,
+    database: Annotated[
+        str | None, typer.Option(help="The address of a database, to watch a table instead.")
+    ] = None,
     format_: Annotated[str, typer.Option("--format", help="The layout of the files.")] = "auto",
-    row_minutes: Annotated[int | None, typer.Option(help="How long a row lasts.")] = None,
-    source_unit: Annotated[str | None, typer.Option(help="kWh, Wh, MWh, or mean kW, W, MW.")] = None,
-    source_zone: Annotated[str | None, typer.Option(help="The clock of times without offset.")] = None,
+    row_minutes: Annotated[int | None, typer.Option(help="The length of a row in minutes.")] = None,
+    source_unit: Annotated[
+        str | None, typer.Option(help="The unit of values: kWh, Wh, MWh, or mean kW, W, MW.")
+    ] = None,
+    source_zone: Annotated[str | None, typer.Option(help="The time zone of times without an offset.")] = None,
     trust_units: TrustUnits = False,
     profiles: Profiles = None,
 ) -> None:
-    """Take readings as they land: each file once, its reports with it; a bad one is moved aside, its error beside.
+    """Watch for readings: take each file once and report it; move a bad file aside, with its error beside it.
 
-    With --json there is a line for each file. The head of the ledger comes with each.
+    With --json, each file is a line. The head of the ledger is printed for each file.
     """
     curator = a_store(store, profiles, trust_units=trust_units)
     found = a_stream(curator, stream)
@@ -311,16 +315,17 @@ def export(
     out: Annotated[Path, typer.Option(help=".csv, .jsonl or .parquet for rows; .html for the page.")],
     stream: AnyStream = None,
     truth: Annotated[
-        str | None, typer.Option(help="For .html: the private panel. The page is the custodian's then.")
+        str | None, typer.Option(help="For .html: the private panel. The page is then for the custodian's eyes.")
     ] = None,
     open_data: Annotated[
         str | None, typer.Option(help="For .html: public readings of other homes, for predicted errors.")
     ] = None,
     profiles: Profiles = None,
 ) -> None:
-    """Write what was released: rows for programs, or a page for people that opens offline.
+    """Export what was released: rows for programs, or a page for people that opens offline.
 
-    Without --truth everything in it is public. With it, it is marked, and for the custodian's eyes.
+    Without --truth, everything in the file is public. With --truth, the page is marked as private, for the
+    custodian's eyes.
     """
     check_target(out, [each for each in (store, truth, open_data) if each is not None])
     curator = a_store(store, profiles)
@@ -336,11 +341,11 @@ def drift(
     screen: Screen,
     store: StoreAt,
     stream: AnyStream = None,
-    window: Annotated[int, typer.Option(help="How many cycles are averaged.", min=2)] = 28,
-    threshold: Annotated[float, typer.Option(help="From which move on there is an alarm.")] = 0.3,
+    window: Annotated[int, typer.Option(help="The number of cycles to average.", min=2)] = 28,
+    threshold: Annotated[float, typer.Option(help="The move that raises an alarm, as a share.")] = 0.3,
     profiles: Profiles = None,
 ) -> None:
-    """How far the pattern has moved, from released rows alone: public, and free. Time for a successor?"""
+    """Show how far the pattern has moved, from released rows only: it is public and spends no budget."""
     found = a_stream(a_store(store, profiles), stream, running=False).drift(window=window, threshold=threshold)
     screen.result({"groups": {name: each.to_json() for name, each in found.items()}})
     for each in found.values():
@@ -353,15 +358,15 @@ def stop(
     stream: AnyStream = None,
     at: Annotated[
         str | None,
-        typer.Option(help="From when on: a local time, or a step; after what has begun unless given."),
+        typer.Option(help="The end, as a local time or a step; defaults to the end of what has begun."),
     ] = None,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """Stop a stream, so that a successor may begin. What was released stays; the budget stays spent.
+    """Stop a stream, so that a successor can begin. What was released stays released; the budget stays spent.
 
-    The end of a stream that was stopped can be brought forward. What a wrong clock has had reported behind it stays
-    released, and is never reported again.
+    The end of a stopped stream can be moved to an earlier time. Steps after it that a wrong clock has caused to be
+    reported stay released, and are never reported again.
     """
     curator = a_store(store, profiles)
     found = a_stream(curator, stream, running=at is None)
@@ -379,15 +384,15 @@ def close(
     stream: AnyStream = None,
     before: Annotated[
         str | None,
-        typer.Option(help="By when cycles have ended: a local time, or a step; only what is overdue unless given."),
+        typer.Option(help="Close cycles that ended before this local time or step; defaults to overdue ones only."),
     ] = None,
     dry_run: DryRun = False,
     profiles: Profiles = None,
 ) -> None:
-    """Close open steps with what is there: those past their deadline, or all of cycles that have ended by a time.
+    """Close open steps with the readings that are there: overdue ones, or all of cycles that ended before a time.
 
-    Readings that come for them later are not taken. `report`, `watch` and the service close what is past its
-    deadline by themselves.
+    Later readings for these steps are not taken. `report`, `watch` and the service close steps past their deadline
+    automatically.
     """
     curator = a_store(store, profiles)
     found = a_stream(curator, stream, running=False)

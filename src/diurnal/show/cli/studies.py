@@ -31,22 +31,22 @@ class Name(StrEnum):
 def reproduce(
     screen: Screen,
     experiment: Annotated[
-        Name, typer.Argument(help="The paper's data sets; or a made-up town, which needs no data.")
+        Name, typer.Argument(help="A data set of the paper, or a made-up town, which needs no data.")
     ],
     out: Annotated[Path, typer.Option(help="The folder for the page, its figures and its numbers.")],
     data: Annotated[
-        Path | None, typer.Option(help="Ausgrid's file of a year, or the folder of UMass apartments.")
+        Path | None, typer.Option(help="A year's file of Ausgrid, or the folder of UMass apartments.")
     ] = None,
 ) -> None:
-    """The paper's experiments, figure by figure, and what became of each of its statements.
+    """Reproduce the paper's experiments, figure by figure, and check each of its statements.
 
     Writes a page, as Markdown and as HTML that opens offline, its figures and every number.
-    It is a study and no release: it shows the truth. It needs the extra charts.
+    It is a study, not a release: it shows the truth. It needs the extra charts.
     """
     if data is None and experiment is not Name.town:
         raise typer.BadParameter(f"The experiment {experiment.value} needs its data.", param_hint="--data")
     if data is not None and experiment is Name.town:
-        raise typer.BadParameter("The town is made up, and takes no data.", param_hint="--data")
+        raise typer.BadParameter("The experiment town is made up, and takes no data.", param_hint="--data")
     from diurnal.show import document
     from diurnal.show import reproduction as page
     from diurnal.study.reproduction import reproduce as reproduced
@@ -72,39 +72,44 @@ def _said(screen: Screen, study: Reproduction) -> None:
 def compare(
     screen: Screen,
     data: Annotated[
-        list[str], typer.Argument(help="A panel that `import` kept; or files that tell everything themselves.")
+        list[str], typer.Argument(help="A panel that `import` wrote, or files that need no flags to be imported.")
     ],
     out: Annotated[Path, typer.Option(help="The folder for the page, its charts and its numbers.")],
-    epsilon: Annotated[str, typer.Option(help="What everybody may spend; charts show more of them.")] = "1",
+    epsilon: Annotated[
+        str, typer.Option(help="The epsilon that every method may spend; charts show other values, too.")
+    ] = "1",
     history: Annotated[
         list[str] | None,
-        typer.Option(
-            help="The cycles before, as DATA; may be repeated. Else DATA's first half, at most 91 cycles."
-        ),
+        typer.Option(help="The cycles before DATA; repeatable. Defaults to DATA's first half, up to 91 cycles."),
     ] = None,
     open_data: Annotated[
-        str | None, typer.Option(help="PUBLIC readings of other homes, as a panel; else a made-up town's.")
+        str | None, typer.Option(help="PUBLIC readings of other homes, as a panel; defaults to a made-up town.")
     ] = None,
     mean_reading: Annotated[
         float | None,
         typer.Option(
-            "--mean-reading", "--level", help="The publicly known mean of a reading; else the open data's."
+            "--mean-reading", "--level", help="The publicly known mean of a reading; defaults to the open data's."
         ),
     ] = None,
-    domain: Annotated[tuple[int, int] | None, typer.Option(help="Least and largest reading; DATA's own.")] = None,
-    profile_range: Annotated[
-        tuple[int, int] | None, typer.Option(help="That of a home's mean in a slot, for Theorem 1; the domain.")
+    domain: Annotated[
+        tuple[int, int] | None, typer.Option(help="The smallest and the largest reading; defaults to DATA's.")
     ] = None,
-    delta: Annotated[str, typer.Option(help="For Gaussian noise.")] = "1e-6",
-    period: Annotated[str | None, typer.Option(help="The length of a cycle; the panel's own unless given.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The homes' wall clock, where raw files do not tell.")] = None,
-    draws: Annotated[int, typer.Option(help="How many releases are drawn of each.", min=2)] = 20,
+    profile_range: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="The range of a home's mean in a slot, for Theorem 1; defaults to the domain."),
+    ] = None,
+    delta: Annotated[str, typer.Option(help="The delta of Gaussian noise.")] = "1e-6",
+    period: Annotated[str | None, typer.Option(help="The length of a cycle; defaults to the panel's.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of the homes, if raw files do not have it.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="The number of releases to draw for each method.", min=2)] = 20,
 ) -> None:
-    """Every way to report on the same readings: ours, the paper's, and what a user might choose instead.
+    """Compare ways to report on the same readings: ours, the paper's, and what a user might choose instead.
 
-    Writes a page, as Markdown and as HTML that opens offline, with one table, what each promises, charts of error
-    against epsilon, households and horizon, and who does better than ours under which promise.
-    Errors are against the truth: it is for the custodian's eyes, and no release. It needs the extra charts.
+    Writes a page, as Markdown and as HTML that opens offline, with one table, what each method promises, charts of
+    error against epsilon, households and horizon, and which methods are better than ours under which promise.
+    Errors are against the truth: the page is for the custodian's eyes, not a release. It needs the extra charts.
     """
     from diurnal.show import comparison as page
     from diurnal.show import document
@@ -139,7 +144,7 @@ def compare(
     screen.say(about)
     screen.say()
     screen.say(scores)
-    screen.heading("Who does better than ours, and under which promise")
+    screen.heading("Which methods are better than ours, and under which promise")
     screen.sentences(said)
     screen.say(
         f"\nwritten to {out}, for the custodian's eyes: comparison.html, comparison.md, numbers.json, figures"

@@ -37,8 +37,8 @@ app = typer.Typer(
     no_args_is_help=True,
     # Its own tracebacks would show local variables, readings among them.
     pretty_exceptions_enable=False,
-    help="Differentially private reports, for ever, on data that repeats.",
-    epilog="Begin with: diurnal demo. Defaults for flags may be in diurnal.toml.",
+    help="Differentially private reports, without end, on data that repeats.",
+    epilog="Begin with: diurnal demo. The file diurnal.toml can set defaults for flags.",
 )
 
 WRONG_USAGE = (PlanError, QueryError, BodyError)
@@ -48,30 +48,33 @@ StoreAt = Annotated[
     str, typer.Option("--store", help="The store: a file, or postgresql+psycopg://host/name.", show_default=False)
 ]
 Profiles = Annotated[
-    Path | None, typer.Option(help="The folder of private profiles; beside the file unless given.")
+    Path | None, typer.Option(help="The folder of private profiles; defaults to a folder beside the store.")
 ]
 StreamKey = Annotated[
-    str | None, typer.Option("--stream", help="How the stream's name begins; the one that runs unless given.")
+    str | None, typer.Option("--stream", help="The beginning of the stream's name; defaults to the running stream.")
 ]
 
 AnyStream = Annotated[
-    str | None, typer.Option("--stream", help="How the stream's name begins; may be left out if there is one.")
+    str | None,
+    typer.Option("--stream", help="The beginning of the stream's name; may be left out if there is only one."),
 ]
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what it would mean; nothing is changed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen, without changing anything.")]
 LOCAL = "local"
 """What --engine is where readings are read here, by no engine of the registry."""
 
-Engine = Annotated[str, typer.Option(help="local; or spark, for a panel in a folder. Needs the extra spark.")]
+Engine = Annotated[str, typer.Option(help="local, or spark for a panel in a folder (needs the extra spark).")]
 Without = Annotated[
     list[str] | None,
-    typer.Option(help="A household to leave out, or @FILE with a name a line; may be repeated. So who was erased."),
+    typer.Option(
+        help="A household to leave out, such as an erased one, or @FILE with one name per line; repeatable."
+    ),
 ]
 TrustUnits = Annotated[
     bool,
     typer.Option(
         "--trust-units",
-        help="Take readings although they look a thousand times too small or too large for the plan's reference.",
+        help="Accept readings that look a thousand times too small or too large for the plan's reference.",
     ),
 ]
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...")]
@@ -87,14 +90,14 @@ def _say_version(asked: bool) -> None:
 def diurnal(
     context: typer.Context,
     config: Annotated[
-        Path | None, typer.Option(help="A file of defaults for flags; diurnal.toml if it is there.")
+        Path | None, typer.Option(help="A file with defaults for flags; defaults to diurnal.toml if it exists.")
     ] = None,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Say which diurnal this is.", is_eager=True, callback=_say_version),
+        typer.Option("--version", help="Print the version.", is_eager=True, callback=_say_version),
     ] = False,
 ) -> None:
-    """Differentially private reports, for ever, on data that repeats."""
+    """Differentially private reports, without end, on data that repeats."""
     commands: Any = context.command
     context.default_map = settings.defaults(config, commands.commands)
 
@@ -107,8 +110,10 @@ def add(app: typer.Typer, name: str, work: Callable[..., None], *, example: str)
     """
     shared = {
         "as_json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
-        "quiet": Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")],
-        "log_level": Annotated[str, typer.Option(help="debug, info, warning or error: JSON lines on stderr.")],
+        "quiet": Annotated[bool, typer.Option("--quiet", help="Print errors only.")],
+        "log_level": Annotated[
+            str, typer.Option(help="Log level: debug, info, warning or error. Logs are JSON lines on stderr.")
+        ],
     }
     defaults = {"as_json": False, "quiet": False, "log_level": "warning"}
 
@@ -192,14 +197,14 @@ def _failure(error: BaseException, verb: str = "") -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
         return 130, diurnal_command.INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        return 1, "Nobody reads what is printed here any more. What was done is done; `diurnal export` has reports."
+        return 1, "Output was closed; completed work is saved. Reports are available with `diurnal export`."
     if isinstance(error, OSError):
         name = Path(str(error.filename)).name if error.filename else "a file"
-        return 1, f"{name}: {error.strerror or type(error).__name__}.\nHint: Look at its place and its permissions."
+        return 1, f"{name}: {error.strerror or type(error).__name__}.\nHint: Check the path and its permissions."
     frame = inspect.getinnerframes(error.__traceback__)[-1] if error.__traceback__ else None
     where = f" ({Path(frame.filename).name}, line {frame.lineno})" if frame else ""
     # Its text might show what it was about: nothing but its kind is said.
-    return 1, f"Something is wrong in diurnal itself: {type(error).__name__}{where}.\nHint: Please report it."
+    return 1, f"Internal error in diurnal: {type(error).__name__}{where}.\nHint: Please report it."
 
 
 def _options(verb: str) -> set[str]:
@@ -216,7 +221,7 @@ def hinted(error: DiurnalError, verb: str) -> str:
     said = error.said("remedy", "python" if told else "cli", flag=flag)
     flags = set(error.flags)
     if own and not flags <= own and flags <= _options("import"):
-        return f"Import the readings first: diurnal import FILES --out homes.parquet. There: {said}"
+        return f"Import the readings first: diurnal import FILES --out homes.parquet. For that command: {said}"
     return said
 
 

@@ -26,9 +26,9 @@ UNSEEN_BUT = (
 )
 RESTS = (
     "Both possibilities have the same households, groups and gaps.",
-    "All readings lie in the declared range.",
+    "All readings are in the declared range.",
     BOUNDS,
-    "Nobody publishes the true totals elsewhere.",
+    "The true totals are not published elsewhere.",
     "Every plan over these households is in this one store.",
     "No copy of the store reports beside it.",
     "The system's random generator and SHA-256 are sound.",
@@ -37,10 +37,13 @@ RESTS = (
 """What every promise rests on, in short."""
 
 
+NAMED = {60: "hour", 1440: "day", 10080: "week"}
+"""Lengths of time that have a name, in minutes."""
+
+
 def cycle_word(grid: Grid) -> str:
     """What a cycle is called where it has a name."""
-    words = in_words(grid.slots, grid.minutes)
-    return words.removeprefix("1 ") if words in ("1 day", "1 week", "1 hour") else "cycle"
+    return NAMED.get(grid.slots * grid.minutes, "cycle")
 
 
 def profiled(plan: Plan, smallest: int) -> str:
@@ -80,7 +83,7 @@ def reported(plan: Plan) -> str:
 
 
 def _every(grid: Grid) -> str:
-    return in_words(1, grid.minutes).removeprefix("1 ")
+    return NAMED.get(grid.minutes) or in_words(1, grid.minutes)
 
 
 def _told(plan: Plan) -> dict[str, str]:
@@ -176,18 +179,18 @@ def epsilons(plan: Plan) -> list[dict[str, str]]:
     """The numbers of the promise, each with what it is for."""
     numbers, cycle = plan.guarantee().numbers(), cycle_word(plan.grid)
     named = {
-        "epsilon": f"for a shift of the usual {cycle}, the same every {cycle}, for ever",
+        "epsilon": f"for a shift of the usual {cycle}, the same every {cycle}, over all reports",
         "cycle_epsilon": f"for any one reported {cycle}",
     }
-    about = {"epsilon": "such a shift", "cycle_epsilon": f"that {cycle}"}
-    more = {"cycle_epsilon": f". Where {cycle}s go together, as in an absence, other {cycle}s tell more"}
+    about = {"epsilon": "this shift", "cycle_epsilon": f"that {cycle}"}
+    more = {"cycle_epsilon": f". Where {cycle}s are related, as in an absence, other {cycle}s reveal more"}
     found = []
     for name, what in named.items():
         if numbers[name] is not None:
             loose = numbers["zcdp" if name == "epsilon" else "cycle_zcdp"]
             delta = f", plus a delta of {numbers['delta']}" if loose else ""
             # With a delta there is nothing that odds become at most.
-            whose = f"for somebody who knows everything else, even odds about {about[name]}"
+            whose = f"for an observer who knows everything else, even odds about {about[name]}"
             odds = "" if loose else f": {whose} become at most {_odds(float(numbers[name]))}"
             told = f"{odds}{more.get(name, '')}"
             found.append({"value": numbers[name], "what": f"{what}{delta}", "odds": told})

@@ -16,9 +16,9 @@ from diurnal.show.web.models import answers, batches, shape
 from diurnal.show.web.service import Service
 from diurnal.show.web.settings import Settings
 
-ABOUT = """Differentially private reports, for ever, on data that repeats.
+ABOUT = """Differentially private reports, without end, on data that repeats.
 
-Reports are public, and never change. Values and epsilons are decimals in text. Whatever is refused is a problem of
+Reports are public, and never change. Values and epsilons are decimals in text. Every refusal is a problem of
 RFC 9457 with `code`, `remedy` and `request`. No number of a promise means anything without its neighbours,
 assumptions and limits: see `/v1/streams/{stream}/promise`.
 """
@@ -26,23 +26,23 @@ assumptions and limits: see `/v1/streams/{stream}/promise`.
 REFUSALS = {
     status: {"model": answers.Problem, "description": words}
     for status, words in {
-        400: "It cannot be read.",
-        401: "It needs a token.",
-        403: "It needs a token of another role.",
-        404: "There is nothing there.",
-        409: "The curator says no; nothing was drawn, spent or published.",
-        413: "It is too large.",
-        422: "It is not as it should be.",
-        429: "Too often: Retry-After says how long to wait.",
-        503: "Not now: Retry-After says how long to wait.",
+        400: "The request cannot be parsed.",
+        401: "A token is needed.",
+        403: "A token with another role is needed.",
+        404: "Nothing was found at this path.",
+        409: "The curator refused; nothing was drawn, spent or published.",
+        413: "The body is too large.",
+        422: "Validation failed.",
+        429: "Too many requests. Retry-After says how long to wait.",
+        503: "Temporarily unavailable. Retry-After says how long to wait.",
     }.items()
 }
 """What any route may answer."""
 
 SOME_REFUSE = {
-    "406": ("get", "/reports", "There is no such format."),
+    "406": ("get", "/reports", "The format does not exist."),
     "408": ("post", "", "The body did not arrive in time."),
-    "415": ("post", "/readings", "Readings do not come as that."),
+    "415": ("post", "/readings", "The media type of the readings is not supported."),
 }
 """What some may answer besides: by which method, and how their paths end."""
 

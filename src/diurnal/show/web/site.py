@@ -60,7 +60,7 @@ KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 LISTED = 96
 """How many rows a stream's page has as a table for who runs no scripts, at most."""
 
-OTHERS = "Other plans report from this store too: for a household that is in several of them, their costs add up."
+OTHERS = "Other plans report from this store, too. For a household that is in several plans, their costs add up."
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -84,7 +84,7 @@ async def one(request: Request, key: str) -> HTMLResponse:
     try:
         stream = service.feed.stream(key)
     except ProblemError:
-        return _page("said", "There is no such stream", status=404, words="It may have another name.")
+        return _page("said", "Stream not found", status=404, words="Check its name.")
     sizes = tuple(group.size for group in stream.groups)
     rows, errors = await service.read(
         lambda: (service.reader.rows(stream, _last_steps(stream)), words.errors(stream.plan, sizes))
@@ -148,8 +148,8 @@ def _page(
 
 def _closed() -> HTMLResponse:
     """What is said where even reports ask for a token."""
-    said = "Reports are read with a token here: by programs, or in the custodian's room."
-    return _page("said", "Reports are not open to everybody here", status=401, words=said)
+    said = "Reading reports needs a token here. Use a program, or the custodian's room."
+    return _page("said", "Reports are not public here", status=401, words=said)
 
 
 def _entry(stream: Published) -> dict[str, Any]:

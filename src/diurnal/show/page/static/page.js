@@ -71,14 +71,14 @@ const diurnal = (() => {
     if (!values.length) { by("shown").textContent = `${name}${name ? "nothing" : "Nothing"} was reported in this range.`; return; }
     const sum = values.reduce((a, b) => a + b, 0);
     const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
-    by("shown").textContent = `${name}${name ? "shown" : "Shown"} are ${values.length.toLocaleString("en")} reports from ${moment(Math.max(state.from, ends[0]))} to ` +
+    by("shown").textContent = `${name}${values.length.toLocaleString("en")} reports from ${moment(Math.max(state.from, ends[0]))} to ` +
       `${moment(Math.min(state.to, ends[1]))}: lowest ${says(low)}, mean ${says(sum / values.length)}, highest ${says(high)} ${series.unit}.`;
   }
 
   function read(u) {
     const i = u.cursor.idx;
     if (i == null || u.data[3][i] == null) { by("readout").textContent = ""; return; }
-    const truth = u.data[4] && u.data[4][i] != null ? `, truly ${says(u.data[4][i])}` : "";
+    const truth = u.data[4] && u.data[4][i] != null ? `, true value ${says(u.data[4][i])}` : "";
     by("readout").textContent = `${moment(u.data[0][i])}: ${says(u.data[3][i])} ${series.unit}, ` +
       `two standard deviations of the noise: ${says(u.data[1][i])} to ${says(u.data[2][i])}${truth}`;
   }

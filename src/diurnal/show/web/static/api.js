@@ -26,11 +26,11 @@ export async function answer(path, options = {}) {
     found = await fetch(path, { ...options, headers: { ...headers(), ...options.headers } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, { message: "The service cannot be reached.", hint: "Is it running? Try again in a moment." });
+    throw new Refused(0, { message: "The service cannot be reached.", hint: "Check that it is running, and try again in a moment." });
   }
   if (found.ok) return found;
   const said = await found.json().catch(() => ({}));
-  throw new Refused(found.status, said.detail ? { ...said, message: said.detail, hint: said.remedy } : { message: `The service said ${found.status}.` });
+  throw new Refused(found.status, said.detail ? { ...said, message: said.detail, hint: said.remedy } : { message: `The service answered ${found.status}.` });
 }
 
 export const get = async (path, options) => (await answer(path, options)).json();

@@ -8,9 +8,9 @@ import * as starting from "./starting.js";
 import * as verdict from "./verdict.js";
 
 const KIND = {
-  401: "This token is not known here. Look whether all of it was copied.",
-  403: "This token is for another role. The room is for the custodian’s.",
-  429: "Too many wrong tokens were shown. Wait a minute, then show the right one.",
+  401: "This token is not known here. Check that all of it was copied.",
+  403: "This token has another role. The role custodian is needed here.",
+  429: "Too many wrong tokens. Wait a minute, then enter the right one.",
 };
 
 function refused(error) {

@@ -31,7 +31,7 @@ const minutes = () => 1440 * Number.parseInt(by("period").value, 10);
 function tooLong() {
   if (!homes || !("learns" in levelled().dataset)) return "";
   const cycles = Math.floor((homes.cycles * homes.slots * homes.minutes) / minutes());
-  return whole("history") > cycles ? `The panel has ${count(cycles, "such cycle")}: a plan that learns from more cannot be started on it.` : "";
+  return whole("history") > cycles ? `The panel has ${count(cycles, "cycle")} of this length: a plan that learns from more cannot be started on it.` : "";
 }
 
 // A profile’s radius is at most as long as a vector over the slots can be in this domain.
@@ -76,7 +76,7 @@ function showFound(found, asked) {
   unit = found.unit;
   for (const place of document.querySelectorAll("[data-unit]")) place.textContent = `(${found.document.grid.unit})`;
   say(found);
-  fill(by("warnings"), found.warnings.map((said) => make("p", { class: "warning" }, `Mind: ${said}.`)));
+  fill(by("warnings"), found.warnings.map((said) => make("p", { class: "warning" }, `Warning: ${said}.`)));
   fill(by("bars"), bars(found, unit));
   const open = by("numbers").querySelector("details[open]");
   fill(by("numbers"), numbers(found));
@@ -109,7 +109,7 @@ async function ask() {
   if (marked.length) {
     asking = null;
     by("found").removeAttribute("aria-busy");
-    nothing(`Nothing is predicted until what is marked can be read: ${marked.join("; ")}.`);
+    nothing(`Correct the marked fields to see a prediction: ${marked.join("; ")}.`);
     return;
   }
   beside(by("history"), tooLong(), { bad: false });

@@ -40,8 +40,8 @@ export function unread() {
   const said = new Map(asked.map((field) => [field, wrong(field)]));
   const low = by("low"), high = by("high");
   if (!said.get(low) && !said.get(high)) {
-    if (text("low") !== null && text("high") === null) said.set(high, "Say the largest reading too, or neither.");
-    else if (text("high") !== null && whole("high") <= (whole("low") ?? 0)) said.set(high, "It must be above the least reading.");
+    if (text("low") !== null && text("high") === null) said.set(high, "Give the largest reading too, or neither.");
+    else if (text("high") !== null && whole("high") <= (whole("low") ?? 0)) said.set(high, "It must be above the smallest reading.");
   }
   for (const [field, words] of said) {
     beside(field, words);

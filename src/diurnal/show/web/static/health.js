@@ -28,7 +28,7 @@ function warnings(stream) {
 function units(stream) {
   if (!stream.units.length) return null;
   const refused = stream.refused ? ` ${count(stream.refused, "batch", "batches")} refused.` : "";
-  return make("p", { class: "warning", role: "alert" }, `Readings look a thousand times ${stream.units.join(" and ")}: are they in another unit?${refused}`);
+  return make("p", { class: "warning", role: "alert" }, `Readings look a thousand times ${stream.units.join(" and ")}: they may be in another unit.${refused}`);
 }
 
 function card(stream, lately, ends) {
@@ -55,7 +55,7 @@ const far = (each, value) => `${rough.format(value)} ${each.unit}${each.level ? 
 
 function moved(each) {
   const at = each.moves.length - 1, alarm = each.alarm ? "ALARM" : "none";
-  if (at < 0) return [each.group, "too little yet", "", "cannot be said yet"];
+  if (at < 0) return [each.group, "too little yet", "", "not known yet"];
   return [each.group, far(each, each.moves[at]), far(each, each.chance[at]), each.since ? `${alarm} since ${each.since.slice(0, 10)}` : alarm];
 }
 
@@ -74,18 +74,18 @@ function drifted(groups) {
   const words = alarms.length
     ? `The pattern has moved in ${count(alarms.length, "group")}: it is time for a successor.`
     : young === groups.length
-      ? "Whether the pattern has moved cannot be said yet: too little has been reported."
-      : `No alarm: the pattern is where it was, as far as released reports tell.${young ? ` Of ${count(young, "group")} nothing can be said yet.` : ""}`;
+      ? "It is not known yet whether the pattern has moved: too little has been reported."
+      : `No alarm: as far as released reports show, the pattern has not moved.${young ? ` Nothing is known yet about ${count(young, "group")}.` : ""}`;
   return [
     make("p", { class: alarms.length ? "warning" : null, role: alarms.length ? "alert" : null }, words),
-    boxed(["group", "has moved by", "by chance", "alarm"], groups.map(moved), { caption: `Drift over ${cycles} cycles; an alarm from ${100 * threshold} % on`, numbers: [1, 2], unbroken: [3] }),
+    boxed(["group", "has moved by", "by chance", "alarm"], groups.map(moved), { caption: `Drift over ${cycles} cycles; alarm at ${100 * threshold} % or more`, numbers: [1, 2], unbroken: [3] }),
   ];
 }
 
 function told(status, lately, ends) {
   const running = status.streams.filter((each) => each.end === null).length;
   by("health-said").textContent = `${count(running, "stream")} running, ${status.streams.length - running} stopped.`;
-  const none = make("p", { class: "empty" }, "No plan has been started yet, so no readings are taken. Find one below.");
+  const none = make("p", { class: "empty" }, "No plan has been started yet, so no readings are accepted. Find a plan below.");
   fill(by("health"), status.streams.length ? [...status.streams].reverse().map((each) => card(each, lately, ends)) : none);
 }
 

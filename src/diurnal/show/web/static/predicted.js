@@ -3,7 +3,7 @@ import { make } from "./making.js";
 import { boxed } from "./table.js";
 
 const least = (row, value) => `${row.bias === null ? "at least " : ""}${says(value)}`;
-const says = (value) => (Number.isFinite(value) ? drawing.says(value) : "no end");
+const says = (value) => (Number.isFinite(value) ? drawing.says(value) : "unbounded");
 
 function scale(values) {
   const logs = values.filter((value) => value > 0 && Number.isFinite(value)).map(Math.log10);

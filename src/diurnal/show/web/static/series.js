@@ -111,14 +111,14 @@ export function series(info) {
       link.download = `reports-${info.stream.slice(0, 12)}-${first}-${stop}.${form}`;
     }
     by("file").textContent = number > PAGE
-      ? `A file has at most ${PAGE.toLocaleString("en")} rows: the first of ${number.toLocaleString("en")}. Show less, or let a program read on.`
-      : `Download ${count(number, "row")}: what is shown, word for word as it was released.`;
+      ? `A file has at most ${PAGE.toLocaleString("en")} rows: the first of ${number.toLocaleString("en")}. Show a shorter range, or use a program to read the rest.`
+      : `Download ${count(number, "row")}: the reports shown, exactly as they were released.`;
   }
 
   function listed(rows) {
     if (!by("rows").open) return;
     const shown = rows.slice(-LISTED), left = rows.length - shown.length;
-    const caption = left ? `The last ${LISTED} of ${count(rows.length, "report")}; a download has them all` : `All ${count(rows.length, "report")} that are shown`;
+    const caption = left ? `The last ${LISTED} of ${count(rows.length, "report")}; a download has them all` : `All ${count(rows.length, "report")} shown`;
     const { names, columns, ...kinds } = JSON.parse(by("rows").dataset.table);
     fill(by("rows").querySelector(".scroll"), table(names, shown.map((row) => columns.map((name) => row[name])), { caption, ...kinds, seen: true }));
   }

@@ -4,7 +4,7 @@ import { listen } from "./live.js";
 import { by, fill, make } from "./making.js";
 import { table } from "./table.js";
 
-const SHOWN = 24, WORDS = { live: "live", waiting: "cut off: trying again", stopped: "stopped" };
+const SHOWN = 24, WORDS = { live: "live", waiting: "disconnected: reconnecting", stopped: "stopped" };
 let plan = null, digest = null, after = null;
 
 // What is worse than nothing is accepted with a tick, and only where there is something to accept.
@@ -38,8 +38,8 @@ async function explain() {
     by("named").querySelector("span").textContent = stream || "";
     by("phrase").textContent = confirm;
     by("digest").textContent = digest()
-      ? `The verdict that you have read goes with it: ${digest()}.`
-      : "You have not looked at the panel: the plan would be started untested, and the ledger would say so.";
+      ? `The verdict that you have read is acknowledged with it: ${digest()}.`
+      : "You have not checked the panel: the plan would be started untested, and the ledger would record that.";
     by("worse").hidden = !worse;
     by("worse-said").textContent = worse || "";
     by("accept-worse").checked = false;
@@ -50,7 +50,7 @@ async function explain() {
     say("Read what it would mean, then type what it spends.");
     // Where reading begins: what must be typed comes after all that is to be read.
     by("confirm-title").focus();
-  } catch (error) { if (mine === plan) say(error.words || "It cannot be said.", { refused: true }); }
+  } catch (error) { if (mine === plan) say(error.words || "The service gave no answer.", { refused: true }); }
 }
 
 async function start(event) {
@@ -80,12 +80,12 @@ function watch(stream) {
   let rows = [], over = false;
   by("started").hidden = false;
   fill(by("first-reports"), make("p", {}, make("a", { href: `/streams/${stream}` }, "The stream’s public page")));
-  by("started-said").textContent = "The plan is started. Its first reports appear here once readings come in.";
+  by("started-said").textContent = "The plan is started. Its first reports appear here once readings arrive.";
   listen(stream, {
     reports: (fresh) => {
       rows = rows.concat(fresh).slice(-SHOWN);
       const last = rows[rows.length - 1];
-      by("started-said").textContent = `Reports are coming in: the last is ${last.value} ${last.unit} for ${last.group}.`;
+      by("started-said").textContent = `Reports are arriving: the last is ${last.value} ${last.unit} for ${last.group}.`;
       fill(by("first-reports"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The first reports" },
         table(["time", "series", `value (${last.unit})`, "std"], [...rows].reverse().map((row) => [row.time, row.group, row.value, row.std]), { caption: "The newest reports, newest first", numbers: [2, 3], unbroken: [0] })),
       make("p", {}, make("a", { href: `/streams/${stream}` }, "The stream’s public page")));

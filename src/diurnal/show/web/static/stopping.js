@@ -41,16 +41,16 @@ function form(stream, after, { verb, title, about, label, button: words, told })
 const STOP = {
   verb: "stop",
   title: "Stop this stream",
-  about: "It cannot be started again; what it has spent stays spent. A successor begins where it ends.",
+  about: "It cannot be started again, and what it has spent stays spent. A successor can begin where it ends.",
   label: "To stop it, type ",
-  button: "Stop it for ever",
+  button: "Stop it permanently",
   told: (found) => `It would report nothing from ${clock(found.time)} on (step ${found.end}).`,
 };
 
 const CLOSE = {
   verb: "close",
-  title: "Close what is open",
-  about: "Days that have ended are reported with what is there, before their deadline. Readings that come for them later are not taken.",
+  title: "Close open steps",
+  about: "Days that have ended are reported before their deadline, with the readings that have arrived. Later readings for them are not taken.",
   label: "To close it, type ",
   button: "Close it now",
   told: (found) => `${count(found.steps, "step")} before ${clock(found.time)} would be closed.`,

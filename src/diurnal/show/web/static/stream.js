@@ -6,8 +6,8 @@ import { by, clock } from "./making.js";
 import { series } from "./series.js";
 
 const WORDS = {
-  live: "live: new reports appear by themselves", waiting: "cut off: trying again",
-  ending: "stopped: what was still open may yet be reported", stopped: "stopped: no more reports come",
+  live: "live: new reports appear automatically", waiting: "disconnected: reconnecting",
+  ending: "stopped: steps that were still open may be reported later", stopped: "stopped: there will be no more reports",
 };
 
 function said(state) {

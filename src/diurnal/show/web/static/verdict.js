@@ -35,9 +35,9 @@ function draw(found) {
         make("p", { id: "heat-readout", class: "readout", role: "status" })),
       make("div", {},
         figure("Size of correlations", canvas("sizes", "canvas", `Histogram of the size of correlations: median ${median.toFixed(3)}, largest ${largest.toFixed(3)}`),
-          `Solid: the median, ${median.toFixed(3)}. Dashed: all below ${limit} is called small.`),
-        figure("Mean correlation by distance", canvas("lags", "canvas", `Mean correlation by how many cycles they are apart: ${mean[0].toFixed(2)} for the nearest`),
-          `Cycles apart.${found.rhythm ? ` Dots: every ${found.rhythm} cycles, where a longer rhythm shows.` : ""}`))),
+          `Solid: the median, ${median.toFixed(3)}. Dashed: correlations below ${limit} count as small.`),
+        figure("Mean correlation by distance", canvas("lags", "canvas", `Mean correlation by distance in cycles: ${mean[0].toFixed(2)} for the nearest`),
+          `Distance in cycles.${found.rhythm ? ` Dots mark every ${found.rhythm} cycles, where a longer rhythm shows.` : ""}`))),
     make("ol", { class: "prose" }, found.sentences.map((said) => make("li", {}, said))),
     folded("Correlation by distance, as a table", boxed(["cycles apart", "mean correlation"], lag.map((each, i) => [each, mean[i].toFixed(4)]), { caption: "Mean correlation by distance", numbers: [0, 1] })),
     folded("Sizes, as a table", boxed(["from", "to", "pairs (%)"], found.histogram.percent.map((each, i) => [found.histogram.edges[i], found.histogram.edges[i + 1], each]), { caption: "Sizes of correlations", numbers: [0, 1, 2] })));
@@ -52,12 +52,12 @@ export function work() {
     event.preventDefault();
     const period = by("check-period").value, button = event.target.querySelector("button");
     button.disabled = true;
-    by("check-said").textContent = "Looking…";
+    by("check-said").textContent = "Checking…";
     try {
       const found = await get(`/v1/custodian/check${period ? `?period=${period}` : ""}`);
       acknowledged = found.digest;
       draw(found);
-      by("check-said").textContent = `Looked at ${found.n_households.toLocaleString("en")} households over ${found.n_cycles.toLocaleString("en")} cycles.`;
+      by("check-said").textContent = `Checked ${found.n_households.toLocaleString("en")} households over ${found.n_cycles.toLocaleString("en")} cycles.`;
     } catch (error) { by("check-said").textContent = error.words; }
     button.disabled = false;
   });
