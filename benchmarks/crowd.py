@@ -44,8 +44,8 @@ HOMES, TURNS, ASKS = 300, 3, 40
 
 
 ABOUT = f"""{NUMBER:,} connections ask for events, and come back every second when they are refused
-(`benchmarks/crowd.py`). Who was told to come back later is told so again before anything is looked at, and a
-release is told to a few listeners at a time. Ours is beside the crowd, theirs is quiet.
+(`benchmarks/crowd.py`). A client that was told to come back later gets the same answer before its request is read,
+and a release is sent to a few listeners at a time. Ours is beside the crowd, theirs is quiet.
 
 """
 
