@@ -178,7 +178,7 @@ def rows(seen: Seen) -> Iterator[tuple[str, str]]:
     yield "ended: told to stop, code 0", f"{seen.ends['told to stop']:,}"
     yield "one of its processes killed", f"{seen.ends['one of its processes killed']:,}"
     away = seen.away[1:] or seen.away
-    yield "nobody answered, after an end", f"median {statistics.median(away):.1f} s, at most {max(away):.1f} s"
+    yield "no answer after a stop", f"median {statistics.median(away):.1f} s, at most {max(away):.1f} s"
     yield "ranges read, finished or not", f"{seen.answers['ranges 200']:,}"
     yield "different finished ranges, each compared", f"{len(seen.ranges):,}"
     yield "answers to readers of the newest page", f"{seen.answers['newest page 200']:,}"
