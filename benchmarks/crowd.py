@@ -106,7 +106,9 @@ def _beside(measured: _Measured, words: str, addresses: int, query: str) -> Iter
         medians = [tuple(statistics.median(each[name]) for each in turn) for turn in turns]
         ours, theirs = (statistics.median(each) for each in zip(*medians, strict=True))
         ratio = statistics.median(a / b for a, b in medians)
-        yield Result(f"{what}, beside {NUMBER:,} listeners {words}", "a quiet service", ratio, "at most 2", ours, theirs)
+        yield Result(
+            f"{what}, beside {NUMBER:,} listeners {words}", "a quiet service", ratio, "at most 2", ours, theirs
+        )
 
 
 @contextmanager
