@@ -27,9 +27,9 @@ FUZZED = 100_000
 
 HEAD = """# Performance
 
-Written by `make bench`. Machines differ and are shared, so what counts is the **ratio**: the time of ours over
+`make bench` writes this page. Machines differ and are shared, so what counts is the **ratio**: our time divided by
 that of a peer or a limit, measured in turns in the same run; the median of the ratios of the turns. Seconds
-are there for a sense of size only.
+only give a sense of size.
 """
 
 COLUMNS = """| what | against | ratio | goal | ours | theirs |

@@ -276,8 +276,8 @@ HEAD = f"""# Accuracy: the figures
 Written by `python -m benchmarks.accuracy`. Plans are as `with_public_bounds(plan, panel, mean_reading=...)` makes
 them from the public mean of a reading (the year before's) and the package's table of constants, epsilon 1 (a strong
 plan: 1 for a shift of the pattern and 1 for any one reported day), {DRAWS} starts each through the shipped curator
-and its integer mechanisms. Nothing was tuned on Australian readings. What it means is in
-[accuracy](accuracy.md)."""
+and its integer mechanisms. Nothing was tuned on Australian readings. [Accuracy](accuracy.md)
+explains the figures."""
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ Written by `make audit`. Deep audits of the shipped mechanisms, each at epsilon 
 the pattern and 1 for any one reported cycle), domain 0 to 8,000 Wh. What is promised for one cycle of the history
 holds if in neither data set a reported reading of the household is clipped, missing or moved out. *Measured* is a
 lower bound for epsilon from transcripts of the shipped curator; the bounds of one audit are right together with
-99.9 % confidence. None may be above what is promised; how near one comes says how sharp the auditor is. What it
-means is in [audit](audit.md).
+99.9 % confidence. None may be above what is promised; how near one comes shows how sharp the auditor is.
+[Audit](audit.md) explains the figures.
 
 | plan | a change of | promised | closed form | measured | share | transcripts | seconds | verdict |
 |---|---|---|---|---|---|---|---|---|
@@ -41,8 +41,9 @@ means is in [audit](audit.md).
 MEMBERSHIP = """
 ## Membership
 
-How often an attacker is right who must tell a group with a certain home in it from one without, and who knows every
-reading of that home and as many other homes as there are to draw groups of; 0.5 is a coin toss. In brackets, 95 %.
+The tables show how often an attacker is right who must distinguish a group with a certain home in it from one
+without, and who knows every reading of that home and as many other homes as there are to draw groups of; 0.5 is a
+coin toss. In brackets, 95 %.
 """
 
 

@@ -16,7 +16,7 @@ cycle a day, {suburbs} suburbs. Patterns are learned from the first {history} da
 reported, seven at a time as `diurnal report` does: {batches} durable transactions. Readings are those that a stage
 is about. Times are warm, and medians of turns ({turns}); memory is the peak of a stage's own process.
 
-What a stage is held against:
+Each stage is compared with:
 
 - Import: DuckDB sorts the same rows by household and time, and writes them.
 - Check: a bare matrix product with all products and sums of the Gram pass over all homes, and DuckDB's sum of the

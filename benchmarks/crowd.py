@@ -44,8 +44,8 @@ HOMES, TURNS, ASKS = 300, 3, 40
 
 
 ABOUT = f"""{NUMBER:,} connections ask for events, and come back every second when they are refused
-(`benchmarks/crowd.py`). Who was told to come back later is told so again before anything is looked at, and a
-release is told to a few listeners at a time. Ours is beside the crowd, theirs is quiet.
+(`benchmarks/crowd.py`). A client that was told to come back later gets the same answer before its request is read,
+and a release is sent to a few listeners at a time. Ours is beside the crowd, theirs is quiet.
 
 """
 
@@ -106,7 +106,9 @@ def _beside(measured: _Measured, words: str, addresses: int, query: str) -> Iter
         medians = [tuple(statistics.median(each[name]) for each in turn) for turn in turns]
         ours, theirs = (statistics.median(each) for each in zip(*medians, strict=True))
         ratio = statistics.median(a / b for a, b in medians)
-        yield Result(f"{what}, beside {NUMBER:,} listeners {words}", "nobody", ratio, "at most 2", ours, theirs)
+        yield Result(
+            f"{what}, beside {NUMBER:,} listeners {words}", "a quiet service", ratio, "at most 2", ours, theirs
+        )
 
 
 @contextmanager

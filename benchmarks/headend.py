@@ -41,24 +41,24 @@ ALL = tuple(name for name in FAULTS if name not in ALONE)
 STEPS_COUNTED = {PUBLISHED, AGAIN}
 """Counters that are not of readings."""
 
-HEAD = """# A head-end with everything that goes wrong
+HEAD = """# A head-end with every fault
 
-Written by `make soak` (`python -m benchmarks.headend`). A fleet of meters sends its half hours to the product,
-through the import and the transaction that the service uses, and something is wrong with it. The store's clock is
+Written by `make soak` (`python -m benchmarks.headend`). A faulty fleet of meters sends its half hours
+through the import and the transaction that the service uses. The store's clock is
 the simulation's, and noise is silent, so that a row shows exactly which readings are in it. An **oracle**, written
-from the rules alone, keeps of every home and step the first reading that came in time, and knows which steps must
+from the rules alone, keeps the first reading of every home and step that came in time, and knows which steps must
 be closed.
 
 Two streams take every batch: one that reports half hours as they close, and one that waits for the whole day.
-Compared are:
+The run compares:
 
 - **of every batch** how it is answered: refused or not, known by its key or not, how many rows were set aside by
   the import and how many readings by each stream, by reason, how many were taken and how many rows came out;
 - **of every row** its exact value, that it comes out at the moment at which it must and at no other, and, every day
-  (every week in the year), that all rows there ever were are there, once, and as they were;
+  (every week in the year), that all rows so far are there, once, and unchanged;
 - **every hour** (every three in the year) which steps are held: none past its deadline, none that should not be;
 - **every day** all counters that the custodian sees, and that nothing but rows is left of days that are over;
-- **in the end** that every reading that was taken is in a row, that nothing is held, and that the ledger is sound.
+- **at the end** that every reading that was taken is in a row, that nothing is held, and that the ledger is sound.
 
 A difference ends the run, and no page is written. Deadlines are looked at every hour (every three in the year),
 so a step is out within 49 hours (51) of its end, or of the first readings of its day if these came later, or of the

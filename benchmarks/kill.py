@@ -23,11 +23,11 @@ LEVELS = ("pattern", "strong", "basis")
 
 HEAD = """# Durability, measured
 
-Written by `make kill`. A process makes a store, starts a plan and reports step after step; it is killed with
-SIGKILL at a random moment, and another one looks: every row that was shown is there, with the same value and
-decimals; none is there twice; the noisy profile is the one that was drawn first; the ledger is sound; spent is
-what was started. Then the next process goes on, asking for some steps again. `basis` is strong mode with reports
-at the end of the cycle.
+`make kill` writes this page. A process creates a store, starts a plan and reports step after step. It is killed
+with SIGKILL at a random moment, and another process checks: every row that was shown is there, with the same value
+and decimals; no row is there twice; the noisy profile is the one that was drawn first; the ledger is sound; exactly
+what was started is spent. Then the next process continues, and asks for some steps again. `basis` is strong
+mode with reports at the end of the cycle.
 
 | database | plan | kills | rows shown | rows kept | lost, doubled, changed or drawn again |
 |---|---|---|---|---|---|

@@ -40,14 +40,14 @@ KINDS: dict[Kind, str] = {
 
 HEAD = """# How often the check speaks
 
-Written by `make power`. The tests of [checking](checking.md) on made-up panels (`diurnal.study.planted`), where it
-is known what is there.
+`make power` writes this page. It measures the tests of [the check](checking.md) on made-up panels
+(`diurnal.study.planted`), for which the right answer is known.
 
-## Where there is nothing
+## If there is nothing to find
 
-{panels} panels of each kind, cycles that have nothing in common. *Pairs* is the mean share of pairs of cycles that
-differ from zero at 5 %: it should be near 5 %. *Together* is the share of panels for which all pairs together are
-found to be more than chance at 5 %, and *any discovery* that of panels in which any pair is found with false
+{panels} panels of each kind, with cycles that have nothing in common. *Pairs* is the mean share of pairs of cycles
+that differ from zero at 5 %: it should be near 5 %. *Together* is the share of panels for which all pairs together
+are found to be more than chance at 5 %, and *any discovery* that of panels in which any pair is found with false
 discoveries held at 5 %: both should be at most 5 %.
 
 | homes | cycles | slots | variations | pairs | together | any discovery |
@@ -55,7 +55,7 @@ discoveries held at 5 %: both should be at most 5 %.
 """
 
 POWER = """
-## Where something is planted
+## If dependence is planted
 
 {planted} panels for each point, {homes} homes, 56 cycles of 12 slots, skewed variations. *Found* is the share of
 panels for which all pairs together are more than chance at 5 %; *pairs* the mean share of pairs that differ from

@@ -42,27 +42,27 @@ HEAD = """# A service under load, killed and attacked
 Written by `make soak`: {minutes:g} minutes on each of SQLite, with one process, and PostgreSQL, with two. All of
 this at once:
 
-- A head-end sends {homes} readings a step, as Arrow, CSV, JSON and gzip, as fast as it is answered, and each batch
-  again by its key until it is. Some come in halves, late, twice, corrected, with wrong readings, under a key that
-  was used, or cannot be read.
+- A head-end sends {homes} readings a step, as Arrow, CSV, JSON and gzip, as fast as it is answered, and repeats
+  each batch with its key until it is answered. Some come in halves, late, twice, corrected, with wrong readings,
+  under a used key, or cannot be read.
 - Readers ask for ranges in every format, the newest page, the plan, the promise and the pages for people. One
-  listens to events, hangs up now and then, and goes on where it was.
-- About every {every:g} seconds the service is ended and begun again on the same store: all its processes killed
+  listens to events, disconnects now and then, and resumes where it was.
+- About every {every:g} seconds the service is stopped and restarted on the same store: all its processes killed
   (SIGKILL), told to stop (SIGTERM), killed once more while it begins; on PostgreSQL one of its two processes as
   well. In the last quarter of the time it is left alone, so that memory can settle.
 - An operator runs `diurnal backup`, `ledger --verify` and `status` beside it.
 - Attackers try what the last table lists, each kind from an address of its own. For bodies and heads that do not
   come, the service has {patience:g} seconds of patience here instead of 60 and 20.
 
-Names and readings of the homes are such that they can be told from everything else, and so are sums, tokens,
-digests and the noisy profile. Every answer to the public, to the head-end and to an attack, and the log, is
+Names and readings of the homes are chosen so that they are distinguishable from everything else, and so are sums,
+tokens, digests and the noisy profile. Every answer to the public, to the head-end and to an attack, and the log, is
 searched for them.
 
-In the end every public answer is compared with the store: each row, each finished range, each event, the plan and
-the promise. So is every batch: those that were answered are in the store, and what the store has set aside is what
-was to be set aside, so that none was taken twice. The ledger is verified, up to heads that were published on the
+At the end every public answer is compared with the store: each row, each finished range, each event, the plan and
+the promise. So is every batch: those that were answered are in the store, and the store has set aside exactly what
+it had to set aside, so that none was taken twice. The ledger is verified, up to heads that were published on the
 way. Every backup opens behind a fence, is sound, and has the same rows. A run that finds a difference fails, and
-writes no page. Machines differ and are shared: what counts are the zeros.
+writes no page. Machines differ and are shared: the zeros are what counts.
 
 ## What was seen
 
@@ -74,8 +74,8 @@ writes no page. Machines differ and are shared: what counts are the zeros.
 
 ## Attacks, and how they were answered
 
-Every answer is one that is meant. Hung up is meant where a client sends nothing, or far too much, or hangs up
-itself; else the service was ended meanwhile.
+Every answer is an intended one. *Hung up* is intended if a client sends nothing, or far too much, or disconnects
+itself; otherwise the service was stopped meanwhile.
 
 | attack | {kinds} |
 |---|{lines}|
@@ -178,7 +178,7 @@ def rows(seen: Seen) -> Iterator[tuple[str, str]]:
     yield "ended: told to stop, code 0", f"{seen.ends['told to stop']:,}"
     yield "one of its processes killed", f"{seen.ends['one of its processes killed']:,}"
     away = seen.away[1:] or seen.away
-    yield "nobody answered, after an end", f"median {statistics.median(away):.1f} s, at most {max(away):.1f} s"
+    yield "no answer after a stop", f"median {statistics.median(away):.1f} s, at most {max(away):.1f} s"
     yield "ranges read, finished or not", f"{seen.answers['ranges 200']:,}"
     yield "different finished ranges, each compared", f"{len(seen.ranges):,}"
     yield "answers to readers of the newest page", f"{seen.answers['newest page 200']:,}"

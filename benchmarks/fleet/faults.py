@@ -179,7 +179,7 @@ class Units(Fault):
 
 
 class Swapped(Fault):
-    """Meters that are changed for others: for a day nobody knows whose the new one is, then its days come again.
+    """Meters that are changed for others: for a day it is unknown whose the new one is, then its days come again.
 
     In the half hour of the change both meters have a part.
     """
@@ -223,7 +223,7 @@ class Swapped(Fault):
 
 
 class Strangers(Fault):
-    """Rosters with strangers: meters that nobody knows among the others, and batches of nobody else."""
+    """Rosters with strangers: unknown meters among the others, and batches of unknown meters only."""
 
     def sent(self, batch: Batch) -> Iterator[Batch]:
         n = min(3, len(batch))
@@ -253,7 +253,7 @@ class Corrected(Fault):
 
 
 class FewHeard(Fault):
-    """Hours in which hardly a meter is heard; their readings never come."""
+    """Hours in which hardly a meter sends; their readings never come."""
 
     def __init__(self, town: Town, meters: Integers, seed: int) -> None:
         super().__init__(town, meters, seed)
