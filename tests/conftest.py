@@ -24,6 +24,14 @@ def pytest_configure():
     leftovers.watch()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that use Spark run in one worker: a session takes ten seconds to start, and more memory than all tests."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture
 def silence(monkeypatch):
     """Replace every sampler by whole vectors of zeros, so that a stream shows what noise would be added to."""
@@ -132,6 +140,8 @@ def spark(tmp_path_factory):
     pytest.importorskip("pyspark", reason="needs Spark: pip install 'diurnal[spark]'")
     import sparks
 
+    # A second one in the same run is a test that escaped its worker: this fails then.
+    os.close(os.open(leftovers.folder() / "spark", os.O_CREAT | os.O_EXCL))
     with pytest.MonkeyPatch.context() as patch:
         try:
             session = sparks.cluster_session(tmp_path_factory.mktemp("spark"), patch)

@@ -18,8 +18,6 @@ from diurnal.readings.engines.spark import homes as kept_homes
 from sparks import stumble_once
 from support import refuses
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 SLOTS, DAYS, HOMES = 4, 9, 40
 
 

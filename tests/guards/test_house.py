@@ -118,14 +118,25 @@ def test_every_test_states_a_fact(path):
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
-def test_every_snippet_of_the_docs_runs(path, tmp_path, monkeypatch):
+SNIPPETS = re.compile(r"^```python\n(.*?)^```", flags=re.S | re.M)
+
+
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if SNIPPETS.search(p.read_text())], ids=lambda p: p.name)
+def test_every_snippet_of_a_page_runs(path, tmp_path, monkeypatch):
     """The Python snippets of a page run one after the other, from top to bottom, in one namespace."""
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.S | re.M)
     names: dict = {}
-    for snippet in snippets:
+    for snippet in SNIPPETS.findall(path.read_text()):
         exec(compile(snippet, str(path), "exec"), names)
+    assert names
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_no_python_hides_from_the_tests(path):
+    """Python stands on a page as a fence of its own that says `python`: no other spelling, and never indented."""
+    assert len(re.findall(r"^\s*(?:```|~~~)\s*\{?\.?py", path.read_text(), flags=re.M | re.I)) == len(
+        SNIPPETS.findall(path.read_text())
+    )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)

@@ -28,10 +28,6 @@ from diurnal.study.town import Town
 from sparks import stumble_once
 from support import refuses
 
-# One worker has them all, so that there is one session.
-pytestmark = pytest.mark.xdist_group("spark")
-
-
 @pytest.fixture(scope="session")
 def lake_of(spark, tmp_path_factory):
     """Imports rows twice, by the local engine and by Spark with its rows in another order; gives both panels."""
@@ -60,13 +56,6 @@ def _with_gaps(panel, seed):
     return panel.following(
         panel.readings * signs, present=rng.random(panel.readings.shape) < 0.97, first_step=panel.first_step
     )
-
-
-def test_one_worker_has_them_all(request):
-    """Tests that need Spark run in one worker, so that there is one session: xdist knows their group."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        pytest.skip("there are no workers")
-    assert request.node.nodeid.endswith("@spark")
 
 
 def _rows(panel):
