@@ -26,7 +26,7 @@ def pytest_configure():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that use Spark run in one worker: a session takes ten seconds to start, and more memory than all tests."""
+    """Tests that use Spark run in one worker: a session takes ten seconds to start, and much memory."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))

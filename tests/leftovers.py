@@ -1,10 +1,10 @@
 """Ends what a run of the tests has started, however the run itself ends.
 
-PostgreSQL, Spark, browsers and services live in processes of their own, some of them detached on purpose. Every process
-that a run starts inherits a mark in its environment. A watcher outside the run's process group holds one end of a pipe;
-the run holds the other. When the run is gone (done, interrupted, killed), the pipe closes, and the watcher ends every
-process with the mark and removes the run's folder. It finds them in /proc: elsewhere than on Linux it only removes the
-folder.
+PostgreSQL, Spark, browsers and services live in processes of their own, some of them detached on purpose. Every
+process that a run starts inherits a mark in its environment. A watcher outside the run's process group holds one
+end of a pipe, the run the other. When the run is gone (done, interrupted, killed), the pipe closes, and the watcher
+ends every process with the mark and removes the run's folder. It finds the processes in /proc: elsewhere than on
+Linux it only removes the folder.
 """
 
 import os

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
+import support
 from support import refuses
 
 pytest.importorskip("pyspark", reason="needs Spark: pip install 'diurnal[spark]'")
@@ -71,10 +72,11 @@ def files(folder):
     return [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
 
 
-def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silence):
-    """Ten times killed and started again, Spark and the store report what the same files give one after the other
-    here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed Spark has
-    left behind nobody else can read.
+@pytest.mark.parametrize("times", support.for_now([2, 10], 2))
+def test_killed_again_and_again_it_reports_what_a_batch_does_each_once(times, tmp_path, silence):
+    """Killed twice or ten times and started again, Spark and the store report what the same files give one after
+    the other here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed
+    Spark has left behind nobody else can read.
     """
     homes = panel()
     land(tmp_path / "landing", homes.after(2))
@@ -94,7 +96,7 @@ def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silen
             text=True,
             start_new_session=True,
         ) as process:
-            if kills < 10:
+            if kills < times:
                 # Once it has begun to take batches, at any moment.
                 process.stdout.readline()
                 time.sleep(rng.uniform(0, 0.3))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
 import time
@@ -27,6 +26,7 @@ from diurnal.show.cli import app
 from diurnal.study.town import Town
 from sparks import stumble_once
 from support import refuses
+
 
 @pytest.fixture(scope="session")
 def lake_of(spark, tmp_path_factory):

@@ -360,7 +360,7 @@ def test_an_empty_panel_is_a_file_without_days(tmp_path):
 
 
 def test_no_mutation_breaks_the_reader(tmp_path):
-    """Of a file with random damage nothing comes out but rows or an error of diurnal's own: of some one, of some the other."""
+    """Of a file with random damage come rows, or an error of diurnal's own: either happens, and nothing else."""
     text = file(
         tmp_path,
         stream(length="60", unit="Wh"),

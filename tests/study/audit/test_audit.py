@@ -68,7 +68,7 @@ def honest(rng):
     return Plan(**fields)
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.nightly) for part in range(1, 10))])
 def test_a_hundred_audits_of_honest_plans_raise_no_alarm(part):
     """Plans at random, of every level, mechanism, body, weight and length of cycle: the shipped curator passes."""
     for number in range(10):
