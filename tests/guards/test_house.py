@@ -153,3 +153,18 @@ def test_the_project_names_no_registry_and_no_machine():
         assert "--index" not in path.read_text()
     for path in [*SOURCES, *DOCUMENTS, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]:
         assert not re.search(r"/(work|root|home)/", path.read_text()), path
+
+
+def test_what_make_quick_runs_is_there():
+    """Every line of tests/quick.txt is a test file, once, in order."""
+    lines = (ROOT / "tests" / "quick.txt").read_text().splitlines()
+    assert lines == sorted(set(lines))
+    assert all((ROOT / line).is_file() for line in lines)
+
+
+def test_make_test_and_make_nightly_leave_nothing_out():
+    """One runs what is not nightly, the other what is, and neither leaves out anything else."""
+    recipes = (ROOT / "Makefile").read_text()
+    common = "$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5"
+    for target, chosen in (("test", '"not nightly"'), ("nightly", "nightly")):
+        assert f"\n{target}: $(VENV)/dev browser\n\t{common} -m {chosen}\n" in recipes

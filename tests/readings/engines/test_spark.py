@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import diurnal as dn
+import support
 from diurnal.errors import InputError, LimitError, ReadingsError
 from diurnal.periodicity.correlation import gram
 from diurnal.periodicity.cycles import count
@@ -278,6 +279,7 @@ def test_ausgrid_is_the_same(ausgrid, lake_of, silence):
     assert _reports(here) == _reports(there)
 
 
+@support.nightly
 def test_a_town_of_five_thousand_homes_is_the_same(lake_of, silence):
     """5,000 homes, two million rows, sampled where a check samples: the same panel, verdict and reports."""
     panel = _with_gaps(Town(homes=5000, days=9).panel(), seed=2)
@@ -328,7 +330,7 @@ def _stumbling(stumble):
     return Stumbling()
 
 
-@pytest.mark.parametrize("seconds", [0, 60], ids=["dies", "dawdles"])
+@pytest.mark.parametrize("seconds", support.for_now([0, 60], 60), ids=["dies", "dawdles"])
 def test_a_task_that_dies_or_dawdles_changes_nothing(seconds, town, spark, tmp_path):
     """A task of an import whose process dies is run again, one that dawdles is overtaken by a copy of itself; so
     are those of a fold. Panel, account and sums are the same.
@@ -377,7 +379,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", support.for_now(BAD, "no household", "two values for one time"))
 def test_bad_rows_are_refused_alike(what, town, lake_of, spark, tmp_path):
     """What the local engine refuses Spark refuses in the same words, but for the place; no reading is shown, no
     trace of Java, and there is no panel.
