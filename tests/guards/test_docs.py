@@ -70,7 +70,7 @@ def _needs(*names):
 
 
 NOW = ("index.md", "tutorial.md", "howto/service.md", "howto/choosing-epsilon.md", "importing.md")
-"""Pages whose commands run in `make test`: from the first command to a service, with most verbs. Others are nightly."""
+"""Pages whose commands run in `make test`: from the first command to a service, with most verbs."""
 
 
 @pytest.mark.parametrize(
