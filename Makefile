@@ -33,8 +33,10 @@ quick: $(VENV)/dev
 test: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5 -m "not nightly"
 
+# Properties are tried again, on three times as many examples.
 nightly: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5 -m nightly
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5 -m "nightly or hypothesis" \
+		--hypothesis-profile=night
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .

@@ -13,8 +13,9 @@ from diurnal.errors import InputError
 from diurnal.promise import noise
 
 settings.register_profile(
-    "house", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "house", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+settings.register_profile("night", settings.get_profile("house"), max_examples=150)
 settings.load_profile("house")
 
 

@@ -163,8 +163,10 @@ def test_what_make_quick_runs_is_there():
 
 
 def test_make_test_and_make_nightly_leave_nothing_out():
-    """One runs what is not nightly, the other what is, and neither leaves out anything else."""
+    """One runs what is not nightly, the other what is, and properties once more."""
     recipes = (ROOT / "Makefile").read_text()
     common = "$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5"
-    for target, chosen in (("test", '"not nightly"'), ("nightly", "nightly")):
-        assert f"\n{target}: $(VENV)/dev browser\n\t{common} -m {chosen}\n" in recipes
+    for target, chosen in (("test", '"not nightly"'), ("nightly", '"nightly or hypothesis"')):
+        assert re.search(
+            rf"^{target}: .*\n\t{re.escape(f'{common} -m {chosen}')}(\n| \\\\\n\t\t--hypothesis)", recipes, re.M
+        )
