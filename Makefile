@@ -27,7 +27,8 @@ demo: $(VENV)/core
 
 # The list is in tests/quick.txt. Only what is on it is collected: collecting everything takes half of the time.
 quick: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not nightly" @tests/quick.txt
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not nightly" --hypothesis-profile=quick \
+		@tests/quick.txt
 
 # Many tests wait, for a disk, a server or a browser: three workers keep two cores busy.
 test: $(VENV)/dev browser

@@ -15,6 +15,7 @@ from diurnal.promise import noise
 settings.register_profile(
     "house", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+settings.register_profile("quick", settings.get_profile("house"), max_examples=20)
 settings.register_profile("night", settings.get_profile("house"), max_examples=150)
 settings.load_profile("house")
 
@@ -22,6 +23,11 @@ settings.load_profile("house")
 def pytest_configure():
     """Nothing that a run has started outlives it."""
     leftovers.watch()
+
+
+def pytest_unconfigure():
+    """What is left of a run that ends by itself is ended at once."""
+    leftovers.done()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -18,6 +18,7 @@ import time
 import uuid
 
 MARK = "DIURNAL_TEST_RUN"
+_watchers = []
 
 
 def watch() -> None:
@@ -27,11 +28,17 @@ def watch() -> None:
     os.environ.pop(MARK, None)
     mark = uuid.uuid4().hex
     # Of the watcher's standard input only this process holds the other end, until it is gone.
-    global _watcher
-    _watcher = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, mark], stdin=subprocess.PIPE, start_new_session=True
-    )
+    command = [sys.executable, "-I", "-S", __file__, mark]
+    _watchers.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
     os.environ[MARK] = mark
+
+
+def done() -> None:
+    """The run is over: wait until what it has left is ended."""
+    for watcher in _watchers:
+        watcher.stdin.close()
+        watcher.wait()
+    _watchers.clear()
 
 
 def folder() -> pathlib.Path:
