@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check docs dist bench power kill soak audit pictures browser clean
+.PHONY: help demo quick test nightly check docs dist bench power kill soak audit pictures browser clean
 
 help:
 	@echo "make demo    the main job on made-up homes, in under two minutes"
-	@echo "make test    every test"
+	@echo "make quick   the tests that tell most, in a minute and a half: no browser, Spark or PostgreSQL"
+	@echo "make test    all tests but the nightly ones: what a change must pass, at most 15 minutes"
+	@echo "make nightly the rest: repeated, slow, and rarely tells anything new"
 	@echo "make check   style, types and the one-way rule"
 	@echo "make docs    the docs site, strictly, in site/"
 	@echo "make dist    the wheel and the source archive, in dist/"
@@ -23,9 +25,19 @@ help:
 demo: $(VENV)/core
 	$(BIN)/diurnal demo
 
+# The list is in tests/quick.txt. Only what is on it is collected: collecting everything takes half of the time.
+quick: $(VENV)/dev
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not nightly" --hypothesis-profile=quick \
+		@tests/quick.txt
+
 # Many tests wait, for a disk, a server or a browser: three workers keep two cores busy.
 test: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5 -m "not nightly"
+
+# Properties are tried again, on three times as many examples.
+nightly: $(VENV)/dev browser
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5 -m "nightly or hypothesis" \
+		--hypothesis-profile=night
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .

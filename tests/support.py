@@ -1,5 +1,6 @@
 """What several tests need: small panels, neighbours, exact laws of whole transcripts."""
 
+import functools
 import itertools
 from contextlib import contextmanager
 
@@ -19,6 +20,20 @@ def refuses(kind, code):
     with pytest.raises(kind) as caught:
         yield caught
     assert caught.value.code == code
+
+
+nightly = pytest.mark.nightly
+
+
+def for_now(every, *now):
+    """Parameters of which only some run in `make test`: the others are nightly."""
+    return [each if each in now else pytest.param(each, marks=nightly) for each in every]
+
+
+@pytest.fixture(params=for_now(["memory", "sqlite", "postgresql"], "sqlite"))
+def opens(request, on):
+    """Opens a curator on a store, for rules in which no database has a part: on the other kinds by night."""
+    return functools.partial(on, request.param)
 
 
 ROOMY = Budget(pattern="1000", cycle="1000", delta="1e-6")

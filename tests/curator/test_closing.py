@@ -16,6 +16,7 @@ from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, StoreError, StreamError
 from support import refuses
 
+opens = support.opens
 STEP = timedelta(minutes=30)
 BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 """When step 0 of a town begins."""

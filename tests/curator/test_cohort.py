@@ -11,14 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
+import support
 from diurnal.curator import intake, lake, started_plan, starting
 from diurnal.errors import OverlapError, PlanError, ReadingsError, StoreError, StreamError
 from diurnal.readings import engines
 from diurnal.readings.engines.spark import homes as kept_homes
 from sparks import stumble_once
 from support import refuses
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 SLOTS, DAYS, HOMES = 4, 9, 40
 
@@ -81,7 +80,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", support.for_now(PLANS, "pattern", "strong, slot by slot", "a share"))
 def test_a_plan_in_the_lake_reports_the_same(homes, silence, name):
     """Started and reported in the lake and here, a plan has the same name, noisy profile and rows."""
     wanted = plan(homes[0], **PLANS[name])
@@ -266,7 +265,7 @@ def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(h
     assert not left.exists()
 
 
-@pytest.mark.parametrize("seconds", [0, 60], ids=["dies", "dawdles"])
+@pytest.mark.parametrize("seconds", support.for_now([0, 60], 0), ids=["dies", "dawdles"])
 def test_tasks_that_die_or_dawdle_change_no_report(homes, silence, monkeypatch, tmp_path, seconds):
     """A task that dies as profiles are made, or as a report is added up, is run again, and one that dawdles is
     overtaken by a copy of itself: the rows are those of homes here.

@@ -143,10 +143,13 @@ def test_disjoint_rosters_do_not_silence_each_other(silence):
 
 
 def test_pattern_and_strong_may_have_different_households():
-    """Levels may stand beside each other over rosters that share nobody."""
+    """Levels may stand beside each other over rosters that share nobody, and both report every step."""
     panel, city = support.town(), curator()
-    begin(city, panel.without(map(str, range(20))))
-    begin(city, panel.without(map(str, range(20, 40))), **STRONG)
+    halves = [panel.without(map(str, range(20))), panel.without(map(str, range(20, 40)))]
+    streams = [begin(city, halves[0]), begin(city, halves[1], **STRONG)]
+    assert [stream.plan.level for stream in city.streams()] == ["pattern", "strong"]
+    for stream, half in zip(streams, halves, strict=True):
+        assert [row.step for row in stream.report(half)] == list(half.steps)[16:]
 
 
 @pytest.mark.parametrize("other", [{}, STRONG], ids=["pattern", "strong"])

@@ -10,6 +10,8 @@ import support
 from diurnal.errors import ReadingsError, StoreError
 from support import refuses
 
+opens = support.opens
+
 
 def part(panel, start, stop, households):
     """Some steps, with readings of some households only."""

@@ -27,7 +27,7 @@ def run(script, *arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def where(request, tmp_path):
     """The place of a store, and of its profiles."""
     if request.param == "sqlite":
@@ -35,7 +35,22 @@ def where(request, tmp_path):
     return request.getfixturevalue("postgres")(), str(tmp_path / "profiles")
 
 
-@pytest.mark.parametrize("level", kills.LEVELS)
+STORES = ("sqlite", "postgresql")
+
+
+def on_stores(name, every, *now):
+    """Something on every store; in `make test` all of it on SQLite, and some of it on PostgreSQL."""
+    pairs = [(kind, each) for kind in STORES for each in every]
+    given = [
+        pytest.param(kind, each, marks=support.nightly if kind == "postgresql" and each not in now else ())
+        for kind, each in pairs
+    ]
+    return pytest.mark.parametrize(
+        ("where", name), given, indirect=["where"], ids=[f"{kind}-{each}" for kind, each in pairs]
+    )
+
+
+@on_stores("level", kills.LEVELS, "strong")
 def test_killed_at_random_moments_nothing_is_lost_or_drawn_again(where, level):
     """Killed again and again: every row that was shown is there and the same, G is drawn once, the ledger is sound,
     and spent is what was started.
@@ -44,7 +59,7 @@ def test_killed_at_random_moments_nothing_is_lost_or_drawn_again(where, level):
     assert seen["kills"] >= 5
 
 
-@pytest.mark.parametrize("level", kills.LEVELS)
+@on_stores("level", kills.LEVELS, "blocks")
 def test_killed_on_each_side_of_every_commit_it_is_all_or_nothing(where, level):
     """Dead just before a commit, nothing of it is there; just after it, everything is."""
     seen = run(SCRIPT, "commits", level, 6, *where)
@@ -66,7 +81,8 @@ print(json.dumps(rows))
 """
 
 
-@pytest.mark.parametrize("level", ["pattern", "strong"])
+@pytest.mark.parametrize("where", STORES, indirect=True)
+@pytest.mark.parametrize("level", support.for_now(["pattern", "strong"], "strong"))
 def test_eight_processes_at_once_have_one_stream(where, level):
     """Eight processes make the store, start the same plan and report the same steps at once: one G, one row a step,
     the same values for all of them.
@@ -257,7 +273,7 @@ def test_postgresql_may_be_restarted_in_the_middle(tmp_path_factory):
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("deed", kills.DEEDS)
+@on_stores("deed", kills.DEEDS, "erase", "watch")
 def test_whatever_is_done_is_done_at_once_or_not_at_all(where, deed, side):
     """Stopping, erasing, a change of tenancy, a raised cap and a watched file, killed on either side of their
     commit: before it nothing has happened, after it everything; the ledger is sound, and done again it is done.

@@ -14,14 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import diurnal as dn
+import support
 from support import refuses
 
 pytest.importorskip("pyspark", reason="needs Spark: pip install 'diurnal[spark]'")
 
 SCRIPT = pathlib.Path(__file__).parents[1] / "sparkstream.py"
-WITH_SESSION = pytest.mark.xdist_group("spark")
-"""For what uses the suite's one session."""
-
 GRID = dn.Grid(slots=4, minutes=360, anchor="2022-07-01T00:00")
 HOMES, FILES = 20, 20
 SCHEMA = "household string, time timestamp_ntz, wh bigint"
@@ -74,10 +72,11 @@ def files(folder):
     return [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
 
 
-def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silence):
-    """Ten times killed and started again, Spark and the store report what the same files give one after the other
-    here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed Spark has
-    left behind nobody else can read.
+@pytest.mark.parametrize("times", support.for_now([2, 10], 2))
+def test_killed_again_and_again_it_reports_what_a_batch_does_each_once(times, tmp_path, silence):
+    """Killed twice or ten times and started again, Spark and the store report what the same files give one after
+    the other here: the same rows, each once, the same readings counted as late, and a sound ledger. What a killed
+    Spark has left behind nobody else can read.
     """
     homes = panel()
     land(tmp_path / "landing", homes.after(2))
@@ -97,7 +96,7 @@ def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silen
             text=True,
             start_new_session=True,
         ) as process:
-            if kills < 10:
+            if kills < times:
                 # Once it has begun to take batches, at any moment.
                 process.stdout.readline()
                 time.sleep(rng.uniform(0, 0.3))
@@ -121,7 +120,6 @@ def test_killed_ten_times_it_reports_what_a_batch_does_each_once(tmp_path, silen
     assert not [path for path in left if path.stat().st_mode & 0o077]
 
 
-@WITH_SESSION
 def test_homes_in_the_lake_wait_for_their_grace(tmp_path, spark, silence):
     """Files that land between restarts of a query over homes in the lake give the rows they give here, steps that
     wait for late readings included, each once; readings that are too late are counted the same, and a clock that is
@@ -171,7 +169,6 @@ def test_homes_in_the_lake_wait_for_their_grace(tmp_path, spark, silence):
     assert not (tmp_path / "checkpoint" / "diurnal-batch").exists()
 
 
-@WITH_SESSION
 def test_what_cannot_be_taken_ends_the_query_with_a_sentence(tmp_path, spark):
     """A batch that cannot be read is refused as any other is, with no trace of Spark's and no reading in it."""
     homes = panel()

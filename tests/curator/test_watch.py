@@ -12,6 +12,8 @@ from diurnal.errors import ReadingsError
 from diurnal.study.town import Town
 from support import refuses
 
+opens = support.opens
+
 
 @pytest.fixture
 def town():

@@ -118,14 +118,25 @@ def test_every_test_states_a_fact(path):
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
-def test_every_snippet_of_the_docs_runs(path, tmp_path, monkeypatch):
+SNIPPETS = re.compile(r"^```python\n(.*?)^```", flags=re.S | re.M)
+
+
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if SNIPPETS.search(p.read_text())], ids=lambda p: p.name)
+def test_every_snippet_of_a_page_runs(path, tmp_path, monkeypatch):
     """The Python snippets of a page run one after the other, from top to bottom, in one namespace."""
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.S | re.M)
     names: dict = {}
-    for snippet in snippets:
+    for snippet in SNIPPETS.findall(path.read_text()):
         exec(compile(snippet, str(path), "exec"), names)
+    assert names
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_no_python_hides_from_the_tests(path):
+    """Python stands on a page as a fence of its own that says `python`: no other spelling, and never indented."""
+    assert len(re.findall(r"^\s*(?:```|~~~)\s*\{?\.?py", path.read_text(), flags=re.M | re.I)) == len(
+        SNIPPETS.findall(path.read_text())
+    )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
@@ -142,3 +153,22 @@ def test_the_project_names_no_registry_and_no_machine():
         assert "--index" not in path.read_text()
     for path in [*SOURCES, *DOCUMENTS, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]:
         assert not re.search(r"/(work|root|home)/", path.read_text()), path
+
+
+def test_what_make_quick_runs_is_there():
+    """Every line of tests/quick.txt is a test file or a test, once, in order."""
+    lines = (ROOT / "tests" / "quick.txt").read_text().splitlines()
+    assert lines == sorted(set(lines))
+    for line in lines:
+        file, _, test = line.partition("::")
+        assert f"def {test}" in (ROOT / file).read_text(), line
+
+
+def test_make_test_and_make_nightly_leave_nothing_out():
+    """One runs what is not nightly, the other what is, and properties once more."""
+    recipes = (ROOT / "Makefile").read_text()
+    common = "$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=60 --durations-min=5"
+    for target, chosen in (("test", '"not nightly"'), ("nightly", '"nightly or hypothesis"')):
+        assert re.search(
+            rf"^{target}: .*\n\t{re.escape(f'{common} -m {chosen}')}(\n| \\\n\t\t--hypothesis)", recipes, re.M
+        )

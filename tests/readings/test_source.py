@@ -83,14 +83,15 @@ def test_a_query_on_sqlite(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def postgres(postgres_server):
-    """A real PostgreSQL with the rows in a table."""
-    with psycopg.connect(postgres_server) as connection:
+def postgres(postgres):
+    """A database of a real PostgreSQL with the rows in a table."""
+    address = postgres()
+    with psycopg.connect(address.replace("+psycopg", "")) as connection:
         connection.execute("create table r (household text, time timestamptz, kwh numeric(9,3))")
         connection.cursor().executemany(
             "insert into r values (%s, %s, %s)", [(h, t.isoformat() + "+00:00", round(v, 3)) for h, t, v in ROWS]
         )
-    return postgres_server.replace("postgresql://", "postgresql+psycopg://")
+    return address
 
 
 def test_a_query_on_postgresql(postgres):

@@ -16,6 +16,7 @@ from dataclasses import replace
 import pytest
 
 import diurnal as dn
+import support
 from diurnal.show.cli.verbs import _failure
 from diurnal.study.town import Town
 
@@ -164,7 +165,7 @@ def test_whoever_stops_reading_loses_nothing(store, tmp_path):
     assert len(again.stdout.splitlines()) == 20 * 48
 
 
-@pytest.mark.parametrize("after", [0.0, 0.2])
+@pytest.mark.parametrize("after", support.for_now([0.0, 0.2], 0.0))
 def test_an_interrupt_falls_between_two_batches(store, tmp_path, after):
     """Ctrl-C in the middle is 130 and a sentence; the ledger is sound, and run again it gives each row once."""
     shutil.copytree(store, tmp_path / "s")
@@ -212,7 +213,7 @@ def test_an_interrupt_while_modules_load_is_told_like_every_other(module):
     assert (rest, said.strip()) == ("", _failure(KeyboardInterrupt())[1])
 
 
-@pytest.mark.parametrize("after", [0.1, 0.6])
+@pytest.mark.parametrize("after", support.for_now([0.1, 0.6], 0.1))
 def test_an_interrupted_import_leaves_no_half_of_a_file(tmp_path, after):
     """Ctrl-C while importing leaves the whole panel or none, and nothing beside it; the log has its end."""
     dn.write(Town(homes=60, days=60).panel(), tmp_path / "town.csv")

@@ -6,8 +6,8 @@ import pytest
 
 from diurnal.study.reproduction import reproduce
 
-# One worker has them all: a study takes most of a minute.
-pytestmark = pytest.mark.xdist_group("reproduce")
+# One worker has them all: a study takes most of a minute. The studies' own tests (tests/study) are not nightly.
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("reproduce")]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
 import time
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import diurnal as dn
+import support
 from diurnal.errors import InputError, LimitError, ReadingsError
 from diurnal.periodicity.correlation import gram
 from diurnal.periodicity.cycles import count
@@ -27,9 +27,6 @@ from diurnal.show.cli import app
 from diurnal.study.town import Town
 from sparks import stumble_once
 from support import refuses
-
-# One worker has them all, so that there is one session.
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +57,6 @@ def _with_gaps(panel, seed):
     return panel.following(
         panel.readings * signs, present=rng.random(panel.readings.shape) < 0.97, first_step=panel.first_step
     )
-
-
-def test_one_worker_has_them_all(request):
-    """Tests that need Spark run in one worker, so that there is one session: xdist knows their group."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        pytest.skip("there are no workers")
-    assert request.node.nodeid.endswith("@spark")
 
 
 def _rows(panel):
@@ -289,6 +279,7 @@ def test_ausgrid_is_the_same(ausgrid, lake_of, silence):
     assert _reports(here) == _reports(there)
 
 
+@support.nightly
 def test_a_town_of_five_thousand_homes_is_the_same(lake_of, silence):
     """5,000 homes, two million rows, sampled where a check samples: the same panel, verdict and reports."""
     panel = _with_gaps(Town(homes=5000, days=9).panel(), seed=2)
@@ -339,7 +330,7 @@ def _stumbling(stumble):
     return Stumbling()
 
 
-@pytest.mark.parametrize("seconds", [0, 60], ids=["dies", "dawdles"])
+@pytest.mark.parametrize("seconds", support.for_now([0, 60], 60), ids=["dies", "dawdles"])
 def test_a_task_that_dies_or_dawdles_changes_nothing(seconds, town, spark, tmp_path):
     """A task of an import whose process dies is run again, one that dawdles is overtaken by a copy of itself; so
     are those of a fold. Panel, account and sums are the same.
@@ -388,7 +379,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", support.for_now(BAD, "no household", "two values for one time"))
 def test_bad_rows_are_refused_alike(what, town, lake_of, spark, tmp_path):
     """What the local engine refuses Spark refuses in the same words, but for the place; no reading is shown, no
     trace of Java, and there is no panel.

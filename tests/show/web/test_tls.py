@@ -1,7 +1,10 @@
 """What is wrong with a certificate or its key is said of its option and file, and nothing of either is shown."""
 
+import contextlib
 import os
 import re
+import shutil
+import ssl
 import subprocess
 
 import pytest
@@ -14,8 +17,9 @@ from diurnal.show.web.tls import check_tls
 
 
 def openssl(folder, *words):
-    if subprocess.run(["openssl", *words], cwd=folder, capture_output=True, check=False).returncode:
+    if shutil.which("openssl") is None:
         pytest.skip("needs openssl")
+    subprocess.run(["openssl", *words], cwd=folder, capture_output=True, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +101,20 @@ def test_what_is_wrong_is_said_of_the_option_and_the_file(what, made):
 
 
 def test_a_certificate_and_its_key_are_taken(made):
-    """A certificate with its key is refused for nothing."""
-    check_tls(str(made / "one-cert.pem"), str(made / "one-key.pem"))
+    """A certificate with its key is refused for nothing, and a client that trusts it connects."""
+    files = str(made / "one-cert.pem"), str(made / "one-key.pem")
+    check_tls(*files)
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=files[0])
+    server.load_cert_chain(*files)
+    client.check_hostname = False
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(back, there), server.wrap_bio(there, back, server_side=True)]
+    for _ in range(3):
+        for end in ends:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    ends[0].write(b"hello")
+    assert ends[1].read() == b"hello"
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")

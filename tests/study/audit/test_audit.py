@@ -68,7 +68,7 @@ def honest(rng):
     return Plan(**fields)
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.nightly) for part in range(1, 10))])
 def test_a_hundred_audits_of_honest_plans_raise_no_alarm(part):
     """Plans at random, of every level, mechanism, body, weight and length of cycle: the shipped curator passes."""
     for number in range(10):
@@ -78,6 +78,7 @@ def test_a_hundred_audits_of_honest_plans_raise_no_alarm(part):
         assert result.passed, (plan, result.breaches)
 
 
+@support.nightly
 def test_the_bound_for_cube_at_48_slots_reaches_four_fifths_of_epsilon():
     """The shipped cube mechanism at T = 48: at least 0.8 of what is promised is found, and no more than all."""
     plan = Plan(domain=(0, 8000), epsilon="2", level="pattern", mechanism="cube", body=Body(high=3000), history=28)
