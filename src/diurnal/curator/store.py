@@ -428,7 +428,7 @@ class Store:
         kept, digest = self._kept(number) if not new else ("", "")
         if roster:
             if kept:
-                self.discard(kept, self._shelf.drop)
+                self.discard(kept, self._drop_roster)
             # All of the token: events keep digests of what a plan was, and who is erased was in it. Without a name
             # that nobody can guess, their profile could be.
             kept = f"{self.lineage}-{record.stream_id[:16]}-{token}"
@@ -441,6 +441,9 @@ class Store:
             changed = {"at": number, "token": token, "content": content}
             self._connection.execute(database.CHANGE_PLAN, changed)
         return ledger.digest_of([(number, 0, content)])
+
+    def _drop_roster(self, name: str) -> None:
+        self._shelf.drop(name)
 
     def _kept(self, number: int) -> tuple[str, str]:
         """The name and the digest of a plan's roster."""
