@@ -18,7 +18,6 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
 
 from diurnal.curator.ledger import Event
@@ -162,9 +161,14 @@ async def _kept(
     kept = service.words.get(name)
     if kept is not None:
         return kept
-    said = await service.once(name, partial(_said, service, stream, release, number, step))
-    service.words.put(name, said)
-    return said
+
+    def read() -> tuple[Place, str]:
+        said = _said(service, stream, release, number, step)
+        # Kept before it is done: who comes just after the last who waited finds it, and reads nothing again.
+        service.words.put(name, said)
+        return said
+
+    return await service.once(name, read)
 
 
 def _said(service: Service, stream: Published, release: int, number: int, step: int | None) -> tuple[Place, str]:
