@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from diurnal import Basis, Budget, Curator, Ellipsoid, Grid, Panel, Plan
+from diurnal import Basis, Body, Budget, Curator, Ellipsoid, Grid, Histogram, Panel, Plan, Reference, Shape, Share
 from diurnal.errors import ReadingsError
 from diurnal.readings.formats import BLANK, Rows, as_array, micro_values
 from diurnal.readings.row_buffer import RowBuffer
@@ -62,6 +62,19 @@ SLOTWISE = {"level": "strong", "mechanism": "cube", "cycle_mechanism": "laplace"
 """Strong mode that reports slot by slot."""
 
 
+KINDS = {
+    "pattern": {"level": "pattern", "mechanism": "cube"},
+    "strong": SLOTWISE,
+    "strong, basis": BASIS,
+    "strong, blocks": BLOCKS,
+    "share": {"level": "cycle", "query": Share(above=50), "history": 0},
+    "histogram": {"level": "cycle", "query": Histogram([20, 60]), "history": 0},
+}
+"""What makes a plan of each kind."""
+
+every_kind = pytest.mark.parametrize("name", KINDS)
+
+
 def small_panel(readings, *, present=None, slots=2, **more) -> Panel:
     """A panel on a grid of few slots."""
     return Panel.from_array(readings, present=present, grid=Grid(slots=slots), **more)
@@ -95,11 +108,46 @@ def plan_for(panel: Panel, **more) -> Plan:
     return Plan(**{**fields, **more})
 
 
+REFERENCE = Reference(profile=[300 + 50 * (s % 24) // 8 for s in range(48)])
+"""What is publicly known of days of half hours."""
+
+SHAPE = Shape(group_sizes=(226,))
+"""As many homes as the real data of some tests have."""
+
+
+def daily_plan(**more) -> Plan:
+    """A plan for days of half hours, its mechanism left to auto; pattern mode unless said otherwise."""
+    fields = {"epsilon": "1", "domain": (0, 8000), "history": 91, "level": "pattern", "body": Body(high=3000)}
+    return Plan(**{**fields, **more})
+
+
+def bare_plan(**more) -> Plan:
+    """A plan for days of four slots that says no more than it must."""
+    fields = {"epsilon": "1", "domain": (0, 100), "history": 2, "grid": Grid(slots=4, minutes=360)}
+    return Plan(**{**fields, **more})
+
+
+def guarantee(**more):
+    """What a plan for a small panel promises."""
+    return plan_for(town(), **more).guarantee()
+
+
 def start(panel: Panel, plan: Plan, *, budget: Budget = ROOMY):
     """Start a plan on the first cycles of a panel, in a store of its own."""
     return Curator.in_memory(budget).start(
         plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True
     )
+
+
+def begin(name: str, panel: Panel, **more):
+    """Start a plan of a kind on the first cycles of a panel, in a store of its own."""
+    return start(panel, plan_for(panel, **{**KINDS[name], **more}))
+
+
+def start_in(curator: Curator, panel: Panel, **fields):
+    """Start a plan with these fields on the first cycles of a panel, in a store that is there."""
+    plan = plan_for(panel, **fields)
+    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
 
 
 def numerators(rows) -> list:

@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import diurnal as dn
 import support
-from diurnal.curator import database, intake
-from diurnal.curator.closing import AHEAD, STRAY
+from diurnal.curator import closing, database, intake, starting
+from diurnal.curator.closing import AHEAD, STRAY, Arrival, Known, Mark, Reached
 from diurnal.curator.intake import Sent
 from diurnal.curator.taking import OpenState
 from diurnal.errors import ClockError, StoreError, StreamError
@@ -568,3 +570,105 @@ def test_what_is_published_and_not_finished_is_never_committed(opens, monkeypatc
     monkeypatch.undo()
     assert stream.rows() == []
     assert [row.step for row in stream.report(panel.between(16, 18))] == [16, 17]
+
+
+SLOTS, FIRST = 4, 16
+HOMES = support.town()
+STEPS = st.integers(FIRST, FIRST + 15)
+MARKS = st.builds(Mark, closed=st.booleans(), reached=st.booleans())
+
+
+def known(*, grace=0, level=support.BASIS, **more):
+    """What is known of a stream without a store: no curator, no database, no reading."""
+    plan = starting.bound_to(support.plan_for(HOMES, grace=grace, **level), HOMES.first(4))
+    record = starting.learned(starting.prepared(plan, HOMES.first(4), None), HOMES.first(4), None)
+    fields = {
+        "record": starting.replace(record, first_step=FIRST),
+        "now": HOMES.grid.wall(FIRST + 16),
+        "calendar": frozenset(),
+        "resumes": -1,
+        "latest": -1,
+        "arrivals": {},
+        "held": {},
+        "published": set(),
+    }
+    return Known(**fields | more)
+
+
+KNOWN = known()
+
+
+def state(**more):
+    return Known(**vars(KNOWN) | more)
+
+
+@given(st.dictionaries(STEPS, MARKS), st.sets(STEPS), st.integers(FIRST, FIRST + 20))
+def test_what_was_sent_closes_what_is_complete_or_reached_and_late_enough(held, complete, latest):
+    """A step closes if it is complete, was closed before, or is reached with nothing left to wait for; no other."""
+    found = closing.closes(state(held=held, latest=latest), complete)
+    assert found >= complete
+    for step in held.keys() - complete:
+        mark = held[step]
+        assert (step in found) == (mark.closed or (mark.reached and step <= latest))
+
+
+@given(st.dictionaries(STEPS, MARKS), st.sets(STEPS), st.integers(FIRST, FIRST + 20))
+def test_a_step_that_nobody_has_sent_is_never_closed_by_what_was_sent(held, complete, latest):
+    """Whatever has come of others."""
+    sent = complete | held.keys()
+    assert closing.closes(state(held=held, latest=latest), complete) <= sent
+
+
+@given(st.sets(STEPS), st.sets(STEPS), st.sets(STEPS), st.integers(0, SLOTS - 1))
+def test_a_value_waits_for_every_step_that_goes_into_it(published, calendar, closed, block):
+    """A step is due when all steps up to where its value reaches are closed, published or never reported."""
+    found = state(published=published - calendar, calendar=frozenset(calendar))
+
+    def ready(slot):
+        return min(SLOTS - 1, slot - slot % (block + 1) + block)
+
+    for cycle in range(FIRST // SLOTS, FIRST // SLOTS + 4):
+        steps = found.cycle(cycle)
+        due = closing.due(found, cycle, ready, closed)
+        assert set(due) <= closed & found.open(steps)
+        for step in due:
+            needed = range(steps.start, steps.start + ready(step - steps.start) + 1)
+            assert found.open(needed) <= closed
+    assert all(found.is_over(cycle) == (not found.open(found.cycle(cycle))) for cycle in range(3, 9))
+
+
+@given(st.sets(STEPS, min_size=1), st.sets(STEPS), st.dictionaries(STEPS, MARKS))
+def test_a_wrong_date_at_an_end_closes_nothing_beyond_what_enough_homes_sent(sent, reached, held):
+    """Told to close, a panel closes open steps between the first and the last that count, and held ones before."""
+    found = Reached(steps=frozenset(reached & sent), latest=max(reached | {FIRST}))
+    span = range(min(sent), max(sent) + 1)
+    closed = closing.told_to_close(state(held=held), span, sent, found)
+    if not reached & sent:
+        assert not closed
+        return
+    assert max(closed, default=FIRST) <= max(reached & sent)
+    assert {step for step in closed if step < min(reached & sent)} <= held.keys()
+
+
+@given(st.dictionaries(STEPS, MARKS), st.sets(STEPS), st.sets(STEPS))
+def test_what_is_held_of_a_published_step_stays_though_it_goes_onto_the_calendar(held, published, calendar):
+    """It went into a report, and the rest of its cycle is cut by it; what was never published is erased."""
+    found = closing.unreportable(state(held=held, published=published, calendar=frozenset(calendar)))
+    assert set(found) == (held.keys() & calendar) - published
+
+
+def test_an_arrival_is_news_once_and_again_when_the_roster_comes():
+    """From the first reading of a cycle its deadline counts; from when enough homes have come, anew."""
+    none, some = Reached(steps=frozenset(), latest=-1), Reached(steps=frozenset({17}), latest=17)
+    first = closing.begun(KNOWN, [17], none)
+    assert first == [Arrival(cycle=4, time=KNOWN.now, reached=False)]
+    again = state(arrivals={4: first[0]})
+    assert closing.begun(again, [18], none) == []
+    assert closing.begun(again, [17], some) == [Arrival(cycle=4, time=KNOWN.now, reached=True)]
+    assert closing.begun(state(arrivals={4: Arrival(cycle=4, time=KNOWN.now, reached=True)}), [17], some) == []
+
+
+def test_what_is_known_shows_nothing_of_itself():
+    """It has no readings, and says not even which steps are held."""
+    shown = repr(state(held={FIRST: Mark(closed=True, reached=True)}))
+    assert str(FIRST) not in shown

@@ -25,17 +25,12 @@ SECTOR = 512
 """How many bytes a disk loses at a time."""
 
 
-def start(curator, panel, **fields):
-    plan = support.plan_for(panel, **fields)
-    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
-
-
 def live(curator):
     """A life with something in every table: two streams, batches, late readings, somebody erased, a calendar."""
     panel = support.town(n=100, cycles=310, slots=8)
     left, right = panel.columns(np.arange(50)), panel.columns(np.arange(50, 100))
-    pattern = start(curator, left, query=dn.Sum())
-    strong = start(curator, right, **support.SLOTWISE, grace=12)
+    pattern = support.start_in(curator, left, query=dn.Sum())
+    strong = support.start_in(curator, right, **support.SLOTWISE, grace=12)
     curator.erase("3")
     for cycle in range(4, 300, 4):
         steps = (8 * cycle, 8 * cycle + 32)
@@ -165,7 +160,7 @@ def used_in_every_way(folder, panel):
             lambda: curator.head,
             lambda: curator.backup(folder / "backup.db"),
             lambda: curator.raise_cap(dn.Budget(pattern="2000", cycle="2000", delta="1e-6")),
-            lambda: start(curator, panel, epsilon="2"),
+            lambda: support.start_in(curator, panel, epsilon="2"),
             lambda: curator.streams()[1].report(panel.between(2400, 2401)),
             lambda: curator.streams()[1].receive_once("a file", lambda: panel.between(2400, 2401)),
             lambda: curator.erase("4"),
@@ -246,7 +241,7 @@ def test_held_readings_that_are_damaged_are_never_reported(column, lasting):
     """
     panel = support.town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel, **support.SLOTWISE, grace=3)
+    stream = support.start_in(curator, panel, **support.SLOTWISE, grace=3)
     stream.report(panel.between(16, 17).columns(np.arange(20)))
     which = database.held.c.step == 16
     with curator._store.transaction():
@@ -271,7 +266,7 @@ def test_what_was_taken_is_found_missing_added_or_changed(change, lasting):
     """A row of `taken` that is gone, new or another is found."""
     panel = support.town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel)
+    stream = support.start_in(curator, panel)
     for step in (16, 17):
         stream.receive_once(f"file {step}", lambda step=step: panel.between(step, step + 1))
     assert curator.verify().sound
@@ -348,7 +343,7 @@ def test_postgresql_is_asked_for_its_own_check(postgres, tmp_path):
     psycopg, url = pytest.importorskip("psycopg"), postgres()
     curator = dn.Curator.open(url, support.ROOMY, profiles=tmp_path / "profiles")
     panel = support.town()
-    start(curator, panel).report(panel.between(16, 40))
+    support.start_in(curator, panel).report(panel.between(16, 40))
     looked = curator.verify()
     assert looked.sound
     assert "not checked: the pages of PostgreSQL's tables and indexes (the extension amcheck is not" in str(looked)

@@ -28,11 +28,6 @@ def town(**more):
     return support.town(groups={"side": ["a"] * 15 + ["b"] * 25}, **more)
 
 
-def start(curator, panel, **fields):
-    plan = support.plan_for(panel, **fields)
-    return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
-
-
 def change(curator, *statements):
     with curator._store.transaction():
         for statement in statements:
@@ -55,7 +50,7 @@ def test_noise_that_is_not_what_was_drawn_is_found_and_never_used(opens, level, 
     """
     panel = town()
     curator = opens(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS[level])
+    stream = support.start_in(curator, panel, **LEVELS[level])
     before = [*stream.report(panel.between(16, 18)), *stream.report(panel.between(20, 22))]
     assert curator.verify().sound
     first, second = kept_noise(curator)
@@ -82,7 +77,7 @@ def test_noise_for_a_cycle_to_come_cannot_be_planted(opens):
     """Noise that somebody has put there before it was drawn is found, and refused when its turn comes."""
     panel = town()
     curator = opens(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS["strong"])
+    stream = support.start_in(curator, panel, **LEVELS["strong"])
     stream.report(panel.between(16, 18))
     first = kept_noise(curator)[0]._mapping
     change(curator, sa.insert(database.noise).values({**first, "cycle": 5}))
@@ -95,7 +90,7 @@ def test_noise_that_was_erased_too_early_is_missed(opens):
     """An open cycle whose noise looks erased is found."""
     panel = town()
     curator = opens(budget=support.ROOMY)
-    start(curator, panel, **LEVELS["strong"]).report(panel.between(16, 18))
+    support.start_in(curator, panel, **LEVELS["strong"]).report(panel.between(16, 18))
     change(curator, sa.update(database.noise).values(content="", nonce="", event=0))
     assert "the noise of plan 1, cycle 4, is missing" in str(curator.verify())
 
@@ -106,7 +101,7 @@ def test_when_a_cycle_is_over_nothing_opens_what_the_ledger_has_of_its_noise(ope
     """
     panel = town()
     curator = opens(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS["strong"])
+    stream = support.start_in(curator, panel, **LEVELS["strong"])
     for steps in ((16, 17), (17, 18), (18, 24)):
         stream.report(panel.between(*steps))
     told = [event.content for event in curator.ledger() if event.kind == "drawn"]
@@ -141,7 +136,7 @@ def test_a_store_of_version_1_vouches_for_noise_that_it_finds(lasting):
     """
     panel = town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS["strong"])
+    stream = support.start_in(curator, panel, **LEVELS["strong"])
     rows = stream.report(panel.between(16, 18))
     noise = kept_noise(curator)[0].content
     as_version_1(curator)
@@ -160,7 +155,7 @@ def test_a_store_of_version_1_seals_the_readings_that_it_holds(lasting):
     """Brought up to date, a store has a seal for each row that it holds, and finds damage to it from then on."""
     panel = town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS["strong"], grace=2)
+    stream = support.start_in(curator, panel, **LEVELS["strong"], grace=2)
     # One home is missing: the steps wait.
     stream.report(panel.between(16, 18).columns(np.arange(panel.n_households - 1)))
     as_version_1(curator)
@@ -176,7 +171,7 @@ def test_a_store_of_version_1_seals_the_readings_that_it_holds(lasting):
 def test_two_at_once_do_not_draw_the_noise_of_one_cycle(lasting):
     """Two curators that report different steps of one cycle at once use one noise, committed to once."""
     panel = town()
-    start(lasting(budget=support.ROOMY), panel, **LEVELS["strong"])
+    support.start_in(lasting(budget=support.ROOMY), panel, **LEVELS["strong"])
     ready = threading.Barrier(2)
     failed = []
 
@@ -212,8 +207,8 @@ def full(curator, *, is_open):
     """A store with something in every table: in the middle of cycles, or with all of them over."""
     panel = town(cycles=16)
     left, right = panel.columns(np.arange(20)), panel.columns(np.arange(20, 40))
-    pattern = start(curator, left, query=dn.Sum())
-    strong = start(curator, right, **support.SLOTWISE, grace=3)
+    pattern = support.start_in(curator, left, query=dn.Sum())
+    strong = support.start_in(curator, right, **support.SLOTWISE, grace=3)
     curator.erase("3")
     pattern.receive_once("a file", lambda: left.between(16, 22).closing([17]))
     pattern.report(left.between(16, 17))
@@ -289,7 +284,7 @@ def test_the_hash_of_an_event_is_over_random_bits_of_its_own(opens):
     """
     panel = town()
     curator = opens(budget=support.ROOMY)
-    start(curator, panel).report(panel.between(16, 18))
+    support.start_in(curator, panel).report(panel.between(16, 18))
     events = curator.ledger()
     assert all(len(bytes.fromhex(event.nonce)) == 32 for event in events)
     assert len({event.nonce for event in events}) == len(events)
@@ -306,7 +301,7 @@ def test_a_fence_keeps_what_was_lost_by_zcdp(lasting, tmp_path):
     panel = support.town(cycles=40)
     curator = lasting(budget=dn.Budget(pattern="6", cycle="1", delta="1e-6"))
     curator.backup(tmp_path / "backup.db")
-    start(curator, panel, mechanism="gaussian", epsilon="3", delta="1e-6")
+    support.start_in(curator, panel, mechanism="gaussian", epsilon="3", delta="1e-6")
     spent = curator.status().pattern[0]
     assert spent > 2
     restored = dn.Curator.open(tmp_path / "backup.db", fence=curator.head, people=0)
@@ -326,8 +321,8 @@ def test_a_second_fence_adds_to_the_first(lasting, tmp_path, name):
     for number in range(3):
         own = curator.backup(tmp_path / f"{number}.db")
     other = dn.Curator.open(tmp_path / "0.db", fence=own, people=0)
-    start(curator, panel, **support.SLOTWISE, epsilon="1/2", cycle_epsilon="1/4")
-    start(other, panel, **support.SLOTWISE, epsilon="1/8", cycle_epsilon="1/16")
+    support.start_in(curator, panel, **support.SLOTWISE, epsilon="1/2", cycle_epsilon="1/4")
+    support.start_in(other, panel, **support.SLOTWISE, epsilon="1/8", cycle_epsilon="1/16")
     sums = {"pattern": Fraction(5, 8), "strong": Fraction(5, 16)}
     for number, heads in ((1, (curator.head, other.head)), (2, (other.head, curator.head))):
         for head in heads:
@@ -341,7 +336,7 @@ def test_a_public_head_fences_with_how_many_people_there_were(lasting, tmp_path)
     """
     panel = support.town()
     curator = lasting(budget=support.ROOMY)
-    start(curator, panel).report(panel.between(16, 20))
+    support.start_in(curator, panel).report(panel.between(16, 20))
     head = curator.backup(tmp_path / "backup.db")
     curator.erase("3")
     assert curator.head == head
@@ -365,7 +360,7 @@ def test_a_head_of_version_1_fences(lasting, tmp_path):
     """A head with a number of events and of people, as it was published once, is understood as it was meant."""
     panel = support.town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel)
+    stream = support.start_in(curator, panel)
     curator.backup(tmp_path / "backup.db")
     stream.report(panel.between(16, 20))
     curator.erase("3")
@@ -382,7 +377,7 @@ def test_a_head_is_found_by_its_hash(opens, own):
     panel = support.town()
     curator = opens(budget=support.ROOMY)
     heads = [curator.head]
-    stream = start(curator, panel, **support.SLOTWISE)
+    stream = support.start_in(curator, panel, **support.SLOTWISE)
     for step in range(16, 19):
         stream.report(panel.between(step, step + 1))
         curator.erase(f"{step}")
@@ -405,7 +400,7 @@ def test_a_dump_that_is_restored_wants_a_fence(postgres_server, postgres, tmp_pa
     panel = support.town()
     where = postgres()
     curator = dn.Curator.open(where, support.ROOMY, profiles=tmp_path / "profiles")
-    stream = start(curator, panel)
+    stream = support.start_in(curator, panel)
     stream.report(panel.between(16, 20))
     curator._store._engine.dispose()
     source = sa.make_url(where).database
@@ -462,7 +457,7 @@ def test_a_database_that_is_lost_at_the_commit_is_not_said_to_have_done_nothing(
 
     panel, where = support.town(), postgres()
     curator = dn.Curator.open(where, support.ROOMY, profiles=tmp_path / "profiles")
-    stream = start(curator, panel, **support.SLOTWISE)
+    stream = support.start_in(curator, panel, **support.SLOTWISE)
     engine = curator._store._engine
 
     def cut(connection):
@@ -486,7 +481,7 @@ def test_noise_that_somebody_put_there_never_becomes_vouched_for(lasting, how):
     """
     panel = town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS["strong"])
+    stream = support.start_in(curator, panel, **LEVELS["strong"])
     stream.report(panel.between(16, 18))
     kept = kept_noise(curator)[0]
     none = json.dumps({name: [0] * len(values) for name, values in json.loads(kept.content).items()})
@@ -507,7 +502,7 @@ def test_noise_that_is_gone_is_not_drawn_again(lasting, level):
     """A cycle of which rows are out and whose noise was deleted reports nothing more: a second draw costs again."""
     panel = town()
     curator = lasting(budget=support.ROOMY)
-    stream = start(curator, panel, **LEVELS[level])
+    stream = support.start_in(curator, panel, **LEVELS[level])
     stream.report(panel.between(16, 18))
     change(curator, sa.delete(database.noise))
     with refuses(StoreError, "noise-missing"):
@@ -519,7 +514,7 @@ def test_two_commitments_to_one_cycle_are_found(lasting):
     """The ledger commits to the noise of a cycle once; a second commitment is a second draw."""
     panel = town()
     curator = lasting(budget=support.ROOMY)
-    start(curator, panel, **LEVELS["strong"]).report(panel.between(16, 18))
+    support.start_in(curator, panel, **LEVELS["strong"]).report(panel.between(16, 18))
     (told,) = [event.content for event in curator.ledger() if event.kind == "drawn"]
     with curator._store.transaction():
         curator._store.note("drawn", told)

@@ -105,17 +105,3 @@ def test_open_data_on_another_grid_is_refused(elsewhere):
     weekly = elsewhere.with_period("2d")
     with refuses(PlanError, "open-data-grid"):
         dn.with_public_bounds(draft(elsewhere), shape(elsewhere), open_data=weekly)
-
-
-def test_private_readings_are_no_open_data(elsewhere):
-    """The private panel, a part of it or a copy under the same names is refused as open data; other homes that have
-    the same names are not.
-    """
-    other = Town(homes=40, days=12, seed=7).panel()
-    copy = elsewhere.following(elsewhere.readings, present=elsewhere.present, first_step=0)
-    plan = draft(elsewhere)
-    for private in (elsewhere, copy, elsewhere.columns(np.arange(5, 9)), elsewhere.first(3)):
-        for use in (dn.with_public_bounds, dn.choose, dn.predict):
-            with refuses(PlanError, "open-data-private"):
-                use(plan, elsewhere, open_data=private)
-    assert dn.with_public_bounds(plan, elsewhere, open_data=other).reference is not None

@@ -157,3 +157,12 @@ def test_ellipsoids_need_a_radius(wrong):
     """A radius below 1 or an unknown weighting raises a BodyError."""
     with pytest.raises(BodyError):
         Ellipsoid(**wrong)
+
+
+def test_a_contribution_outside_its_body_stops_everything(monkeypatch):
+    """If a projection were wrong, nothing would be released: the check is no assert that -O takes away."""
+    from diurnal.promise import body
+
+    monkeypatch.setattr(body, "shrink", lambda vectors, sizes, limit: vectors)
+    with pytest.raises(AssertionError, match="left its body"):
+        Body(high=300, cap=700, cap_2=400).project(np.full((8, 1), 300))

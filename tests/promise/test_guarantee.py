@@ -10,11 +10,6 @@ from diurnal.promise import levels
 from diurnal.promise.budget import epsilon_of
 from diurnal.study.town import Town
 
-
-def guarantee(**more):
-    return support.plan_for(support.town(), **more).guarantee()
-
-
 LEVELS = [
     {"level": "pattern"},
     {"level": "strong", "cycle_mechanism": "cube"},
@@ -25,7 +20,7 @@ LEVELS = [
 @pytest.mark.parametrize("fields", LEVELS, ids=lambda f: f["level"])
 def test_a_guarantee_is_never_said_in_part(fields):
     """Its words hold every neighbour, epsilon, assumption and limit of its level."""
-    promise = guarantee(**fields)
+    promise = support.guarantee(**fields)
     words = str(promise)
     level = levels.LEVELS[promise.level]
     for part in (*level.neighbours, *promise.assumptions, *level.limits, "epsilon = 1"):
@@ -37,7 +32,7 @@ def test_every_guarantee_assumes_one_store_that_goes_on_sound_tools_and_a_plan_o
     """Among its assumptions are: no copy that reports, a sound generator and digest, a plan not chosen by readings;
     in pattern mode but for variations, which neighbours share.
     """
-    assumed = [said for said in guarantee(**fields).sentences() if said.startswith("Assumed: ")]
+    assumed = [said for said in support.guarantee(**fields).sentences() if said.startswith("Assumed: ")]
     wanted = ("No copy of the store", "random generator is sound", "not chosen by looking at these readings")
     for part in wanted:
         assert sum(part in said for said in assumed) == 1, part
@@ -59,12 +54,12 @@ def test_every_guarantee_assumes_one_store_that_goes_on_sound_tools_and_a_plan_o
 )
 def test_in_brief_a_number_is_for_a_shift_or_for_a_reported_cycle(fields, words):
     """Where a table has no room for sentences, no number is for a cycle of the history, or for all of a pattern."""
-    assert guarantee(**fields).brief.endswith(words)
+    assert support.guarantee(**fields).brief.endswith(words)
 
 
 def test_numbers_and_words_agree_on_gaussian_noise():
     """A Gaussian plan states epsilon, delta and zCDP, and its epsilon is at most the plan's."""
-    promise = guarantee(level="strong", mechanism="gaussian", cycle_mechanism="gaussian", delta="1e-6")
+    promise = support.guarantee(level="strong", mechanism="gaussian", cycle_mechanism="gaussian", delta="1e-6")
     numbers = promise.numbers()
     assert float(numbers["epsilon"]) <= 1
     assert numbers["delta"] == "0.000001"
@@ -74,7 +69,7 @@ def test_numbers_and_words_agree_on_gaussian_noise():
 
 def test_the_history_bound_is_the_formula():
     """With cube in both layers: eps_z d/D_z, and eps_w d/D_w more for each cycle touched, d = ceil(R_x/k_min)."""
-    promise = guarantee(
+    promise = support.guarantee(
         level="strong", mechanism="cube", cycle_mechanism="cube", variation_bound=20, history=8, horizon=10
     )
     assert promise.history.base.epsilon == pytest.approx(25 / 100)
@@ -84,27 +79,29 @@ def test_the_history_bound_is_the_formula():
 
 def test_the_history_moves_a_profile_by_a_whole_unit_more():
     """D is rounded up: a domain of 101 over k_min = 4 moves a floor mean by 26."""
-    promise = guarantee(level="strong", mechanism="cube", cycle_mechanism="cube", domain=(0, 101), history=8)
+    promise = support.guarantee(
+        level="strong", mechanism="cube", cycle_mechanism="cube", domain=(0, 101), history=8
+    )
     assert promise.history.base.epsilon * 101 == 26
 
 
 def test_distances_add_up_for_concentrated_losses():
     """With caps the pattern layer must hide the body's diameter and the shift: at least (sqrt a + sqrt b)^2."""
     gaussian = {"mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6", "level": "strong"}
-    plain, capped = (guarantee(body=Body(high=100, cap=cap), **gaussian) for cap in (None, 399))
+    plain, capped = (support.guarantee(body=Body(high=100, cap=cap), **gaussian) for cap in (None, 399))
     shift, diameter = float(plain.history.base.zcdp), float(capped.pattern.zcdp)
     assert float(capped.history.base.zcdp) >= (shift**0.5 + diameter**0.5) ** 2 * 0.99
 
 
 def test_shown_numbers_are_never_below_the_exact_ones():
     """A third is shown as 0.333334."""
-    promise = guarantee(epsilon="1/3")
+    promise = support.guarantee(epsilon="1/3")
     assert promise.numbers()["epsilon"] == "0.333334"
 
 
 def test_a_basis_layer_says_that_history_is_not_covered():
     """Either layer a basis: no bound for the history, and the words say so."""
-    promise = guarantee(
+    promise = support.guarantee(
         level="strong",
         mechanism="basis",
         basis=Basis(size=3),
@@ -119,8 +116,8 @@ def test_a_basis_layer_says_that_history_is_not_covered():
 def test_a_slot_that_cannot_move_leaves_history_uncovered_by_cube():
     """A slot of range zero gets no cube noise, so a history cycle has no bound; Laplace noise still has one."""
     body = Body(high=[100, 100, 0, 100])
-    cube = guarantee(level="strong", mechanism="cube", cycle_mechanism="cube", body=body)
-    laplace = guarantee(level="strong", mechanism="laplace", cycle_mechanism="cube", body=body)
+    cube = support.guarantee(level="strong", mechanism="cube", cycle_mechanism="cube", body=body)
+    laplace = support.guarantee(level="strong", mechanism="laplace", cycle_mechanism="cube", body=body)
     assert cube.history is None
     assert laplace.history is not None
 
@@ -131,53 +128,17 @@ def test_groups_cost_what_one_costs():
     assert "the groups together cost what one costs" in str(promise)
 
 
-STRONG = {"level": "strong", "mechanism": "laplace", "domain": (0, 100)}
-
-
-@pytest.mark.parametrize(
-    ("bound", "stretch"),
-    [(None, 2), (100, 2), (400, 2), (75, Fraction(3, 2)), (50, 1), (20, 1)],
-)
-def test_a_cycle_counts_more_where_variations_are_not_bound_by_half_the_domain(bound, stretch):
-    """2 min(W, R_x)/min(2W, R_x) is on the cycle's epsilon wherever the periodic component changes as well."""
-    promise = guarantee(**STRONG, cycle_mechanism="laplace", variation_bound=bound)
-    both, everything = promise.curve()[-2:]
-    assert (promise.stretch, both.epsilon) == (stretch, 1 + stretch)
-    assert everything.epsilon >= promise.curve()[2].epsilon + 1
-    assert (" times then, " in str(promise)) == (stretch > 1)
-
-
-def test_a_gaussian_cycle_counts_the_square_of_it():
-    """Without W the zCDP of a cycle counts four times where the periodic component changes as well."""
-    gaussian = {"mechanism": "gaussian", "cycle_mechanism": "gaussian", "delta": "1e-6"}
-    promise = guarantee(**{**STRONG, **gaussian})
-    both = promise.curve()[-2]
-    assert both.epsilon == (promise.pattern + promise.cycle + promise.cycle + promise.cycle + promise.cycle).at(
-        Fraction("1e-6")
-    )
-
-
-@pytest.mark.parametrize("radius", [9, 10**4])
-def test_a_ball_of_blocks_that_does_not_bind_is_none(radius):
-    """Blocks leave a ball out that is wider than the domain: then a cycle counts twice, else once."""
-    promise = guarantee(
-        **STRONG, cycle_mechanism="blocks", cycle_basis=Basis(size=2), variation_bound=Ellipsoid(radius=radius)
-    )
-    assert promise.stretch == (1 if radius == 9 else 2)
-
-
-def test_a_ball_of_coefficients_always_binds():
-    """What a basis keeps of a cycle lies in its ball, however wide: the diameter is what noise is made for."""
-    promise = guarantee(
-        **STRONG, cycle_mechanism="basis", cycle_basis=Basis(size=3), variation_bound=Ellipsoid(radius=10**4)
-    )
-    assert promise.stretch == 1
-
-
 def test_a_guarantee_says_what_a_week_and_a_year_cost():
     """Its words have composed losses with their delta, everything about a household, and the unit of privacy."""
     daily = Grid(slots=4, minutes=360)
-    promise = guarantee(**{**STRONG, "domain": (0, 8000)}, cycle_mechanism="cube", variation_bound=500, grid=daily)
+    promise = support.guarantee(
+        level="strong",
+        mechanism="laplace",
+        domain=(0, 8000),
+        cycle_mechanism="cube",
+        variation_bound=500,
+        grid=daily,
+    )
     week, month, year, both, everything = promise.curve()
     assert both.epsilon == 2
     assert [float(row.epsilon) for row in (week, month, year)] == pytest.approx([7, 28, 210], rel=0.05)
@@ -187,13 +148,6 @@ def test_a_guarantee_says_what_a_week_and_a_year_cost():
         assert f"{row.to_json()['epsilon']}" in words
     assert "delta = 0.000001" in words
     assert "event level, not user level" in words
-
-
-def test_pattern_plans_compose_no_cycles():
-    """At level pattern no cycle is protected, so there is nothing to compose, and nothing is said of it."""
-    promise = guarantee(level="pattern")
-    assert promise.curve() == ()
-    assert "over a week" not in str(promise)
 
 
 def test_few_homes_could_have_another_homes_usual_day():
@@ -212,7 +166,7 @@ def test_few_homes_could_have_another_homes_usual_day():
 def test_the_zcdp_that_is_said_belongs_to_the_epsilon_beside_it(pattern, cycle):
     """Where a Gaussian layer and a pure one add up, half the square of each pure loss is in the zCDP."""
     fields = {"level": "strong", "mechanism": pattern, "cycle_mechanism": cycle, "delta": "1e-6"}
-    promise = guarantee(**fields, variation_bound=20)
+    promise = support.guarantee(**fields, variation_bound=20)
     bound = promise.history
     for loss in (bound.base, bound.worst()):
         said = promise._promise(loss)

@@ -54,7 +54,7 @@ class Terms(Protocol):
 class Level(ABC):
     """What a plan promises: its neighbours, its layers, what is public of it, and the words for all of that.
 
-    A level has no state. `tests/promise/test_levels.py` is the contract that every level in `LEVELS` keeps.
+    A level has no state. `tests/promise/levels/test_base.py` is the contract that every level in `LEVELS` keeps.
     """
 
     name: ClassVar[str]

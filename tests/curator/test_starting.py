@@ -1,4 +1,4 @@
-"""A plan that is predicted to be worse than publishing nothing at all is refused, unless somebody accepts that."""
+"""What is settled as a plan is started: whether it fits, what is chosen for it, and whether it is worth it."""
 
 import itertools
 import json
@@ -9,7 +9,14 @@ from typer.testing import CliRunner
 
 import diurnal as dn
 import support
-from diurnal.errors import PlanError, WorseError
+from diurnal.errors import (
+    LimitError,
+    PlanError,
+    QueryError,
+    ReadingsError,
+    WorseError,
+)
+from diurnal.planning import planner
 from diurnal.planning.accuracy import report_error
 from diurnal.planning.planner import worse_than_nothing
 from diurnal.promise import noise
@@ -223,3 +230,73 @@ def test_streams_of_an_earlier_release_are_found(tmp_path):
     again = dn.Curator.open(tmp_path / "city.db").start(wanted, history=panel.first(4))
     assert again.rows() == rows
     assert all(one == two for one, two in itertools.zip_longest(again.report(panel.between(16, 20)), rows))
+
+
+BASIS = {"mechanism": "basis", "basis": dn.Basis(size=3)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "break_it"),
+    [
+        (PlanError, lambda p, one: (one.with_(grid=dn.Grid(slots=8)), p.first(4))),
+        (PlanError, lambda p, one: (one, p.first(3))),
+        (PlanError, lambda p, one: (one, p.between(1, 17))),
+        (PlanError, lambda p, one: (one.with_(roster="another"), p.first(4))),
+        (PlanError, lambda p, one: (one.with_(calendar="another"), p.first(4))),
+        (PlanError, lambda p, one: (one.with_(first_cycle=1), p.first(4))),
+        (QueryError, lambda p, one: (one.with_(query=dn.Weighted([1] * 20 + [0] * 20), groups="side"), p.first(4))),
+        (ReadingsError, lambda p, one: (one.with_(groups="suburb"), p.first(4))),
+        (QueryError, lambda p, one: (one.with_(query=dn.Weighted([1, 2])), p.first(4))),
+        (LimitError, lambda p, one: (one.with_(query=dn.Weighted([2**60] * 40)), p.first(4))),
+        (LimitError, lambda p, one: (one.with_(query=dn.Weighted([2**44] * 40), **BASIS), p.first(4))),
+    ],
+)
+def test_a_plan_that_does_not_fit_starts_nothing(kind, break_it, monkeypatch):
+    """Another grid, history, roster, partition, number of weights, too large sums: nothing drawn or spent."""
+    for sampler in ("laplace", "cube", "gaussian", "l2_norm"):
+        monkeypatch.setattr(noise, sampler, lambda *a: pytest.fail("noise was drawn"))
+    panel = support.town(groups={"side": ["a"] * 20 + ["b"] * 20})
+    curator = dn.Curator.in_memory(support.ROOMY)
+    with pytest.raises(kind, match="Hint:"):
+        curator.start(*break_it(panel, support.plan_for(panel)), acknowledge="untested", accept_worse=True)
+    assert curator.streams() == []
+
+
+def test_auto_is_chosen_at_the_start():
+    """A plan left to auto is started with the mechanism choose() picks, and is found again by the same plan."""
+    panel = support.town()
+    one = support.plan_for(panel, mechanism="auto")
+    curator = dn.Curator.in_memory(dn.Budget())
+    stream = curator.start(one, history=panel.first(4), acknowledge="untested", accept_worse=True)
+    assert stream.plan.mechanism == "cube"
+    assert curator.start(one, history=panel.first(4), acknowledge="untested", accept_worse=True).report(
+        panel
+    ) == stream.report(panel)
+    assert "epsilon = 1" in str(stream.guarantee)
+
+
+def test_a_heavy_group_s_noisy_profile_is_in_its_own_unit(silence):
+    """Where cube noise is refined, a weighted group's G is still in units of its sum."""
+    panel = support.town(high=4)
+    plan = support.plan_for(panel, domain=(0, 4), mechanism="cube", epsilon="9", query=dn.Weighted([3] * 40))
+    stream = support.start(panel, plan)
+    profile = (panel.readings[:16].reshape(4, 4, -1).sum(axis=0) // 4).sum(axis=1)
+    assert plan.pattern_layer(1).multiplier > plan.pattern_layer(3).multiplier
+    assert stream.noisy_profile["all"] == (3 * profile).tolist()
+
+
+def test_a_stream_from_before_the_planner_gave_a_bound_is_found_again(monkeypatch):
+    """A plan without W that was started as it was is the same stream now: nothing is spent twice."""
+    panel = support.town()
+    plan = support.plan_for(panel, level="strong", cycle_mechanism="cube")
+    curator = dn.Curator.in_memory(dn.Budget(pattern="1", cycle="1"))
+    with monkeypatch.context() as before:
+        before.setattr(planner, "bounded", lambda plan: plan)
+        old = curator.start(plan, history=panel.first(4), acknowledge="untested", accept_worse=True)
+    assert old.plan.variation_bound is None
+    asked = (plan, old.plan, dn.choose(plan, panel), dn.Plan.from_json(dn.choose(plan, panel).to_json()))
+    for again in (
+        curator.start(each, history=panel.first(4), acknowledge="untested", accept_worse=True) for each in asked
+    ):
+        assert again.plan == old.plan
+    assert "pure epsilon counts 2 times then" in str(again.guarantee)

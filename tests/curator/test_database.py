@@ -1,6 +1,6 @@
 """Stores that earlier versions have written go on, and their rows are what they were.
 
-A version's store is made once, with `python tests/curator/test_versions.py`, and kept for ever.
+A version's store is made once, with `python tests/curator/test_database.py`, and kept for ever.
 """
 
 import contextlib
@@ -10,10 +10,12 @@ import shutil
 import sqlite3
 
 import pytest
+import sqlalchemy as sa
 
 import diurnal as dn
 import support
 from diurnal.curator import database
+from diurnal.curator import store as stores
 from diurnal.errors import StoreError
 from support import refuses
 
@@ -161,6 +163,44 @@ def test_a_store_of_version_1_stays_so_where_it_cannot_be_brought_up_to_date(tmp
     assert content(tmp_path) == before
     assert dn.Curator.open(tmp_path / "city.db").verify().sound
     assert ("version", str(database.VERSION)) in content(tmp_path)["facts"]
+
+
+def test_what_is_compiled_once_for_all_stores_keeps_nothing_private():
+    """Statements that stores in memory share hold no noise, no plan and no secret, whoever ran them first."""
+    # What other tests have asked of their stores is none of this.
+    stores._in_memory.cache_clear()
+    panel = support.town(n=4, cycles=6)
+    stream = support.start_in(dn.Curator.in_memory(support.ROOMY), panel, **support.SLOTWISE)
+    stream.report(panel.between(16, 18))
+    kept = stream._store._engine.get_execution_options()["compiled_cache"].values()
+    inserted = [compiled.params for compiled in kept if compiled.isinsert]
+    assert len(inserted) >= 5
+    assert not [value for params in inserted for value in params.values() if type(value) in (str, int)]
+
+
+def test_a_store_of_a_later_version_is_refused(lasting):
+    """A store that a newer diurnal has written is not touched."""
+    curator = lasting()
+    with curator._store.transaction():
+        curator._store.connection.execute(
+            sa.update(database.facts).where(database.facts.c.name == "version").values(value="99")
+        )
+    with pytest.raises(StoreError, match="version 99"):
+        lasting()
+
+
+def test_no_two_lists_of_words_have_one_keyed_digest(on):
+    """Where a word ends counts: the key "b" of sender "ab" is not the key "bb" of sender "a"."""
+    store = on("memory")._store
+    with store.transaction():
+        lists = [
+            ("batch", "ab", "b"),
+            ("batch", "a", "bb"),
+            ("batch", "abb"),
+            ("batch", "abb", ""),
+            ("batcha", "bb"),
+        ]
+        assert len({store.keyed(*words) for words in lists}) == len(lists)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from diurnal.promise.levels import LEVELS
 from diurnal.show.page import words
 from diurnal.study.audit.exact import worst_cases
 from diurnal.study.audit.transcripts import canaries, to_audit
-from support import refuses
 
 every_level = pytest.mark.parametrize("level", LEVELS.values(), ids=lambda level: level.name)
 WORDS = ("promised", "uncounted", "noise", "apart", "unit", "known_as", "unhidden")
@@ -142,10 +141,3 @@ def test_whole_laws_of_small_cases_keep_the_promise(level):
 
 def begin(curator, panel, plan):
     return curator.start(plan, history=panel.first(plan.history), acknowledge="untested", accept_worse=True)
-
-
-@pytest.mark.parametrize("name", ["", "weak", None, 3, ["strong"], {}])
-def test_a_level_that_nobody_knows_is_refused_in_a_sentence(name):
-    """Whatever kind of value it is."""
-    with refuses(dn.errors.PlanError, "field-unknown-value"):
-        dn.Plan(epsilon="1", domain=(0, 100), history=4, level=name)
