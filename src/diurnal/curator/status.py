@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from diurnal.exact import decimal_up, text
 from diurnal.private import Private, PrivateDict, private
+from diurnal.promise.levels import LEVELS, Level
 from diurnal.readings.quality import words_of
 
 
@@ -58,21 +59,24 @@ SPENT_FOR = {"pattern": "for a shift of its usual {cycle}", "strong": "for any o
 """What each cap of a budget counts."""
 
 
-LEVEL_WITHOUT = {"pattern": "c", "strong": "p"}
-"""By the cap, the first letter of the level whose plans protect nothing that it counts."""
+COUNTED: Mapping[str, Callable[[Level], bool]] = {
+    "pattern": lambda level: level.learns,
+    "strong": lambda level: level.hides_cycle,
+}
+"""By the cap, whether plans of a level protect what it counts."""
 
 
 NOTHING_COUNTED = {
-    "pattern": "a usual {cycle} is not protected by plans of level cycle, so nothing is counted",
-    "strong": "no {cycle} is protected by plans of level pattern, so nothing is counted: sums of variations are "
+    "pattern": "a usual {cycle} is not protected by plans of level {levels}, so nothing is counted",
+    "strong": "no {cycle} is protected by plans of level {levels}, so nothing is counted: sums of variations are "
     "published exactly",
 }
 """By the cap, what is said where it counts nothing although plans report."""
 
 
 NOT_COUNTED = {
-    "pattern": "the usual {cycle} of households in plans of level cycle is not protected, and not counted",
-    "strong": "{cycle}s that plans of level pattern report are not protected, and not counted: sums of variations "
+    "pattern": "the usual {cycle} of households in plans of level {levels} is not protected, and not counted",
+    "strong": "{cycle}s that plans of level {levels} report are not protected, and not counted: sums of variations "
     "are published exactly",
 }
 """By the cap, what is said where it does not count all that is reported."""
@@ -88,11 +92,13 @@ def uncounted(levels: str, spent: Mapping[str, Fraction], *, cycle: str = "cycle
         spent: By cap, what the most charged household has lost.
         cycle: What a cycle is called.
     """
-    return {
-        cap: (NOT_COUNTED if lost else NOTHING_COUNTED)[cap].format(cycle=cycle)
-        for cap, lost in spent.items()
-        if LEVEL_WITHOUT[cap] in levels
-    }
+    found = {}
+    for cap, lost in spent.items():
+        names = [each.name for each in LEVELS.values() if each.letter in levels and not COUNTED[cap](each)]
+        if names:
+            words = (NOT_COUNTED if lost else NOTHING_COUNTED)[cap]
+            found[cap] = words.format(cycle=cycle, levels=" and ".join(names))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -34,8 +34,6 @@ PRIVATE = (
     "Private: the attacks were tried on real homes and are judged by their readings, so this page is for the "
     "custodian's eyes. An audit without --data makes one to be filed."
 )
-REFUSED = "refused: "
-"""How facts about refusals begin."""
 FIRST = "membership"
 """The attack whose chart comes first: the one that everybody asks about."""
 
@@ -175,14 +173,14 @@ def _row(audit: Audit, each: Exact) -> tuple[str, ...]:
 
 
 def _facts(audit: Audit) -> Iterator[Block]:
-    refused = [fact for fact in audit.facts if fact.held and fact.name.startswith(REFUSED)]
+    refused = [fact for fact in audit.facts if fact.held and fact.tried]
     yield Heading(text="What must hold without exception")
     yield Table(
         head=("fact", "", "what was looked at"),
         rows=_by_name([fact for fact in audit.facts if fact not in refused]),
     )
     if refused:
-        tried = "; ".join(fact.name.removeprefix(REFUSED) for fact in refused)
+        tried = "; ".join(fact.tried for fact in refused)
         yield Text(text=f"Tried on the curator, and refused as it must be: {tried}.")
 
 

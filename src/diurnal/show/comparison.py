@@ -19,7 +19,9 @@ from diurnal.study.compare import MINIMUM, Comparison
 from diurnal.study.curves import Curve, Curves
 from diurnal.study.standing import PROTECTED, Error, Standing, best, better
 
-OURS = ("strong, chosen", "pattern, chosen", "repair, Laplace", "cube", "Theorem 1")
+CHOSEN = ("strong, chosen", "pattern, chosen")
+"""What a custodian is given without choosing anything."""
+OURS = (*CHOSEN, "repair, Laplace", "cube", "Theorem 1")
 """Whom rivals are held against, the recommended one first."""
 
 LEFT_OUT = f"Ours are left out: no plan can be started for fewer than {MINIMUM} households."
@@ -52,7 +54,7 @@ def findings(comparison: Comparison, curves: Curves) -> list[str]:
     said = [] if set(OURS) & set(scores) else [LEFT_OUT]
     for name in (each for each in OURS if each in scores):
         said += _reports(name, scores)
-    for name in (each for each in OURS[:2] if each in scores):
+    for name in (each for each in CHOSEN if each in scores):
         for measure in TOTALS:
             said += _totals(name, measure, scores)
     for curve in curves.curves:
@@ -65,7 +67,7 @@ def _reports(name: str, scores: Mapping[str, Score]) -> Iterator[str]:
     found, own = _better(name, scores), scores[name]
     if not found.get("stronger"):
         yield f"Nobody with a stronger promise has less error than {name} ({own.relative_error:.3g})."
-    for standing in UNDER if name.endswith("chosen") else ("stronger", "the same"):
+    for standing in UNDER if name in CHOSEN else ("stronger", "the same"):
         if found.get(standing):
             told = "; ".join(_named(scores[rival], own) for rival in found[standing])
             yield f"Under {UNDER[standing]} {name} ({own.relative_error:.3g}), less error: {told}."
@@ -98,7 +100,7 @@ def error_of(score: Score, measure: str = "relative_error") -> Error:
 def _along(curve: Curve, curves: Curves) -> Iterator[str]:
     """Where along an axis a rival has less error than a chosen plan, but for those with a weaker promise."""
     asked: tuple[Standing, ...] = ("stronger", "the same", "another")
-    for name in (each for each in OURS[:2] if each in curve.errors):
+    for name in (each for each in CHOSEN if each in curve.errors):
         for standing in asked:
             places: dict[str, list[int]] = {}
             for index in range(len(curve.at)):

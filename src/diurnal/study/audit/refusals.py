@@ -99,8 +99,10 @@ def _fact(name: str, work: Callable[[], object]) -> Fact:
     try:
         work()
     except RefusedError as refusal:
-        return Fact(name=f"refused: {name}", held=True, says=f"Refused with {type(refusal).__name__}.")
-    return Fact(name=f"refused: {name}", held=False, says="It was not refused.")
+        held, says = True, f"Refused with {type(refusal).__name__}."
+    else:
+        held, says = False, "It was not refused."
+    return Fact(name=f"refused: {name}", held=held, says=says, tried=name)
 
 
 def _beyond(homes: _Homes) -> None:

@@ -450,10 +450,12 @@ class Fact:
     """Whether it did."""
     says: str
     """What was looked at, in how many places."""
+    tried: str = ""
+    """What the curator must refuse, where that is the fact."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return dict(vars(self))
+        return {"name": self.name, "held": self.held, "says": self.says}
 
 
 def facts(plan: Plan, canaries: Sequence[Canary], life: Life) -> list[Fact]:
