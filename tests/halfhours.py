@@ -2,11 +2,17 @@
 
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 
 import diurnal as dn
 
 START = datetime(2012, 7, 1)
+TIMES = [START + timedelta(minutes=30 * i) for i in range(48)]
+
+ROWS = [(home, time, 0.001 * (100 * h + i)) for h, home in enumerate("ab") for i, time in enumerate(TIMES)]
+
+EXPECTED = np.array([[i, 100 + i] for i in range(48)])
 
 
 def frame(rows, **more):
@@ -34,3 +40,16 @@ def written(tmp_path, text, name="list.csv"):
     path = tmp_path / name
     path.write_text(text)
     return path
+
+
+def two_homes():
+    """Rows of two homes over a day, as a frame."""
+    columns = zip(*ROWS, strict=True)
+    return pa.table(dict(zip(["household", "time", "kwh"], map(list, columns), strict=True)))
+
+
+def are_two_homes(panel):
+    """A panel has the readings of `two_homes`, and no row is lost."""
+    assert panel.households == ("a", "b")
+    np.testing.assert_array_equal(panel.readings, EXPECTED)
+    assert panel.quality.rows == panel.quality.kept == 96

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 
 def with_gaps(panel, seed):
+    """The panel with some readings lost and some turned negative."""
     rng = np.random.default_rng(seed)
     signs = np.where(rng.random(panel.readings.shape) < 0.02, -1, 1)
     return panel.following(
@@ -46,6 +47,7 @@ def account(panel):
 
 
 def changed(rows, column, at, value, kind=None):
+    """The rows with another value at one place."""
     values = rows[column].to_pylist()
     values[at] = value
     return rows.set_column(rows.schema.get_field_index(column), column, pa.array(values, kind))
