@@ -1,4 +1,4 @@
-"""The nameless file."""
+"""Every row once: batches put together or refused, and the nameless file."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Files with many columns: those of a town are read, and more than anybody could read are refused at once."""
+"""A row a time and a column a meter: those of a town are read, and more than anybody could read are refused."""
 
 import time
 
