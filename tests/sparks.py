@@ -6,8 +6,7 @@ Spark runs a copy of a task that dawdles on another host only, and tasks of its 
 import os
 import time
 
-from diurnal.readings.engines.spark.java import find_java
-from diurnal.readings.engines.spark.session import make_session, quiet
+from diurnal.readings.engines.spark.session import find_java, make_session, quiet
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For Java that runs for a minute or two."""

@@ -1,33 +1,23 @@
 import dataclasses
-import itertools
 import json
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import support
 from diurnal.errors import PlanError, PrivateError
 from diurnal.private import public
 from diurnal.study import paper
-from diurnal.study.baselines import OURS, PAPER, Fourier, Ours, Promise, Split, Window, rivals, task_of
+from diurnal.study.baselines import OURS, PAPER, Fourier, Ours, Split, Window, rivals, task_of
 from diurnal.study.baselines.corollary import Corollary
-from diurnal.study.baselines.score import half_width, relative_error, student
+from diurnal.study.baselines.score import relative_error
 from diurnal.study.compare import compare, suited
-from diurnal.study.curves import curves
-from diurnal.study.standing import PROTECTED, Error, best, better, standing
+from diurnal.study.standing import Error, better, standing
 from support import refuses
 
 SMALL = (*PAPER, Split(name="one day", span="cycle"), Window(), *OURS)
-
-
-@pytest.fixture(scope="module")
-def task():
-    panel = support.town(n=30, slots=8, cycles=24)
-    given = {"epsilon": "1", "open_data": support.town(n=20, slots=8, seed=2), "domain": (0, 100)}
-    return task_of(panel.after(8), history=panel.first(8), **given)
 
 
 @pytest.fixture(scope="module")
@@ -74,21 +64,6 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(task):
     assert sum(low < error < high for low, high in found) >= 87
 
 
-@pytest.mark.parametrize("freedom", [*range(1, 32), 60, 200])
-def test_intervals_are_student_s(freedom):
-    """To within a ten-thousandth of SciPy's quantile, for two draws as for many."""
-    assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-4)
-
-
-def test_an_estimate_s_uncertainty_is_the_wider_half(task):
-    """A root makes the lower half of an interval the wider one."""
-    window, found = Window(block=8), relative_error(Window(block=8), task, draws=3)
-    rng = np.random.default_rng(1)
-    squares = np.array([np.mean((window.draw(task, rng) - task.truth) ** 2) for _ in range(3)])
-    low = max(0.0, squares.mean() - half_width(squares))
-    assert found.within == pytest.approx((math.sqrt(squares.mean()) - math.sqrt(low)) / task.largest)
-
-
 def test_ours_are_left_out_where_no_plan_can_be_started():
     """With fewer than 15 households the rivals are compared among themselves, at every place of a curve."""
     panel, other = support.town(n=12, slots=8, cycles=16), support.town(n=20, slots=8, seed=2)
@@ -96,13 +71,6 @@ def test_ours_are_left_out_where_no_plan_can_be_started():
     assert not any(isinstance(each, Ours) for each in suited(task))
     assert not any(isinstance(each, Ours) for each in suited(task.at(copies=4)))
     assert compare(task, draws=2).scores
-
-
-def test_ours_are_at_every_place_of_a_curve(task):
-    """Fewer households than a plan can be started for are not tried."""
-    found = curves(task, epsilons=["1"], cycles=[16], draws=2).curve("households")
-    assert min(found.at) == 15
-    assert len(found.errors["pattern, chosen"]) == len(found.at)
 
 
 def test_the_same_seed_gives_the_same_scores(task):
@@ -139,106 +107,6 @@ def test_a_panel_will_do(task):
     assert (made.cycles, made.epsilon) == (6, Fraction(2))
     with refuses(PlanError, "compare-needs-open-data"):
         compare(panel, domain=(0, 100))
-
-
-def test_curves_go_the_way_they_must(task):
-    """Noise falls with epsilon and with households; a split's grows with the horizon, Theorem 1's does not."""
-    found = curves(task, sizes=[10, 30, 300], cycles=[4, 8, 16], baselines=SMALL, draws=2).to_json()
-    assert found.pop("draws") == 2
-    assert set(found) == {"epsilon", "households", "cycles"}
-    for axis in found.values():
-        assert set(axis["relative_error"]) == {each.name for each in SMALL}
-        assert all(len(row) == len(axis["at"]) for row in axis["relative_error"].values())
-        assert set(axis["within"]) == {"w-event BD"}
-    names = ("split Laplace", "Theorem 1")
-    split, one = ({axis: list(found[axis]["relative_error"][name]) for axis in found} for name in names)
-    assert split["epsilon"] == sorted(split["epsilon"], reverse=True)
-    assert split["households"][1] == pytest.approx(10 * split["households"][2])
-    assert split["cycles"][2] == pytest.approx(4 * split["cycles"][0])
-    assert one["cycles"][2] == pytest.approx(one["cycles"][0])
-
-
-# Which promise is stronger.
-
-
-def promised(protects, delta=0.0):
-    return Promise(protects=protects, over="for ever", when="continual", sentence="Some words.", delta=delta)
-
-
-def stands(one, other):
-    return standing(promised(one), promised(other))
-
-
-def test_promises_stand_in_an_order():
-    """Stronger is never mutual, passes on, and its other side is weaker; a pattern and a day are another matter."""
-    kinds = [
-        promised(kind, delta) for kind in PROTECTED if kind not in ("nothing", "fails") for delta in (0.0, 1e-6)
-    ]
-    for one, other in itertools.product(kinds, kinds):
-        there, back = standing(one, other), standing(other, one)
-        assert (there, back) in {
-            ("the same", "the same"),
-            ("another", "another"),
-            ("stronger", "weaker"),
-            ("weaker", "stronger"),
-        }
-        for third in kinds:
-            if there == "stronger" == standing(other, third):
-                assert standing(one, third) == "stronger", (one, other, third)
-    assert stands("pattern", "one day") == stands("pattern", "one reading") == "another"
-    assert stands("pattern, day", "pattern") == stands("everything", "pattern, day") == "stronger"
-    assert stands("fails", "pattern") == stands("everything", "nothing") == "none"
-
-
-def test_pattern_and_day_is_neither_more_nor_less_than_a_day():
-    """Across midnight it costs two cycles, and a history cycle may not be covered; a day leaks the pattern."""
-    assert {stands("pattern, day", each) for each in ("one day", "calendar day", "one reading")} == {"another"}
-
-
-def test_a_pattern_that_is_not_used_is_better_hidden_than_one_that_is():
-    """eps_z = 0 is stronger than any pattern plan, and does not hide a day."""
-    assert stands("pattern at 0", "pattern") == "stronger"
-    assert stands("pattern at 0", "pattern, day") == stands("pattern at 0", "everything") == "another"
-
-
-def test_any_consecutive_steps_are_more_than_a_calendar_day():
-    """Midnight to midnight is one of the ways to have so many steps in a row."""
-    assert stands("one day", "calendar day") == "stronger"
-
-
-@pytest.mark.parametrize("hides", ["everything", "one day", "pattern"])
-def test_a_promise_that_may_fail_is_never_stronger(hides):
-    """With a delta, hiding as much is weaker than without, and hiding more is another matter."""
-    assert standing(promised(hides, 1e-6), promised(hides)) == "weaker"
-    assert standing(promised("everything", 1e-6), promised("one reading")) == "another"
-    assert standing(promised("one reading", 1e-6), promised("everything")) == "weaker"
-
-
-def test_every_promise_has_its_standing(task):
-    """Whatever a rival says to protect is in the order of the table, and those with least error are found."""
-    promises = {each.name: each.promise(task) for each in rivals()}
-    assert {each.protects for each in promises.values()} == set(PROTECTED)
-    errors = dict.fromkeys(promises, 1.0)
-    errors |= {"Fourier": 0.5, "constant": 0.4, "strong, chosen": 0.7, "PeGaSus": 0.1, "Corollary 1, printed": 0.2}
-    errors |= {"repair, Laplace": 0.3, "cube": 0.6}
-    assert better("strong, chosen", {name: Error.known(each) for name, each in errors.items()}, promises) == {
-        "another": ["PeGaSus"],
-        "none": ["Corollary 1, printed"],
-        "stronger": ["constant", "Fourier"],
-        "the same": ["repair, Laplace"],
-        "weaker": ["cube"],
-    }
-    assert best(errors, promises, "everything") == "constant"
-    assert best({}, promises, "everything") is None
-
-
-def test_who_may_have_less_error_is_named_too(task):
-    """Where intervals overlap, errors cannot be told apart, whichever is smaller."""
-    promises = {name: promised("one day") for name in "abc"}
-    errors = {"a": Error(1.0, 1.0, 1.0), "b": Error(1.1, 0.9, 1.3), "c": Error(1.4, 1.2, 1.6)}
-    assert better("a", errors, promises) == {"the same": ["b"]}
-    assert errors["b"].alike(errors["a"])
-    assert not errors["c"].alike(errors["a"])
 
 
 # Theory's figures, on the real data.

@@ -12,6 +12,7 @@ from diurnal.study.town import ARCHETYPES, Town, figure_one
 from support import refuses
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "town.md"
+
 LAGS = range(1, 29)
 
 
@@ -220,19 +221,6 @@ def test_cold_and_heat_raise_the_load(town, days):
     response = cold.mean(axis=0) / mild.mean(axis=0)
     assert np.percentile(response, 10) < 1.1
     assert np.percentile(response, 90) > 1.8
-
-
-def test_the_temperature_has_seasons_and_afternoons(town):
-    """January is warmer than July in Sydney and colder in London; 15:00 is warmer than 5:00."""
-    heat = town.temperature().reshape(365, 48)
-    assert heat[184:215].mean() > heat[:31].mean() + 6
-    assert heat[:, 30].mean() > heat[:, 10].mean() + 6
-    north = Town(zone="Europe/London", start="2022-01-01").temperature().reshape(365, 48)
-    assert north[181:212].mean() > north[:31].mean() + 6
-    # Ireland's winter time is an exception to its law, its summer is not.
-    ireland = Town(zone="Europe/Dublin", start="2022-01-01").temperature()
-    assert np.array_equal(ireland, north.reshape(-1))
-    assert town.temperature().shape == (365 * 48,)
 
 
 def test_some_homes_heat_their_water_at_night(days):

@@ -1,6 +1,6 @@
 """One contract for every engine: wherever readings lie, cuts are the same readings and folds the same bits.
 
-The lake has its own file, test_spark.py, with the same and more: it needs Spark.
+The lake has its own files, in spark/, with the same and more: it needs Spark.
 """
 
 import numpy as np

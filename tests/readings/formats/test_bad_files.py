@@ -277,13 +277,3 @@ def test_a_time_format_that_is_none(tmp_path):
     path.write_text(long_rows(*GOOD))
     with refuses(ReadingsError, "time-invalid"):
         dn.panel(dn.read(path, time_format="%d %d"), zone="UTC")
-
-
-def test_a_wide_file_with_a_nameless_time_column(tmp_path):
-    """A pandas index has no name; with format='wide' it is the time all the same."""
-    path = tmp_path / "wide.csv"
-    path.write_text(",a\n" + "".join(f"2012-07-01 {i // 2:02d}:{i % 2 * 30:02d},0.5\n" for i in range(48)))
-    assert dn.panel(dn.read(path, format="wide"), zone="UTC").quality.kept == 48
-    path.write_text("\n\n")
-    with refuses(ReadingsError, "wide-no-columns"):
-        dn.read(path, format="wide")

@@ -223,7 +223,7 @@ def contribution(plan: Plan, readings: Integers, present: Marks, *, weight: int,
 
 
 def worst_cases(plan: Plan, *, tries: int, rng: Random) -> list[Exact]:
-    """The worst pair of neighbours for each promise of a plan, as `canary.to_audit` makes it.
+    """The worst pair of neighbours for each promise of a plan, as `transcripts.to_audit` makes it.
 
     Args:
         plan: The plan.

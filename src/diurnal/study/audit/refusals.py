@@ -32,7 +32,7 @@ def refusals(plan: Plan) -> list[Fact]:
     A refusal for another reason than the one that was looked for is a refusal.
 
     Args:
-        plan: The plan, as `canary.to_audit` makes it, but with its own least number of households.
+        plan: The plan, as `transcripts.to_audit` makes it, but with its own least number of households.
     """
     homes = _Homes(plan)
     found = [_fact(name, work) for name, work in _tries(homes)]

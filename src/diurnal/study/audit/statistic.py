@@ -322,7 +322,7 @@ def expected(plan: Plan, canary: Canary, side: int) -> Expected:
     """What a canary and its companion add up to, in one of its data sets.
 
     Args:
-        plan: As `canary.to_audit` makes it.
+        plan: As `transcripts.to_audit` makes it.
         canary: Who.
         side: 0 for the first data set, 1 for the second.
     """

@@ -287,7 +287,7 @@ def live(plan: Plan, canaries: Sequence[Canary], *, copies: int, cycles: int, ev
     """Put canaries through a curator's life.
 
     Args:
-        plan: As `canary.to_audit` makes it.
+        plan: As `to_audit` makes it.
         canaries: Who.
         copies: How many groups of each, in each of its two data sets.
         cycles: How many cycles are reported.
@@ -462,7 +462,7 @@ def facts(plan: Plan, canaries: Sequence[Canary], life: Life) -> list[Fact]:
     """What a curator's life shows without statistics.
 
     Args:
-        plan: As `canary.to_audit` makes it.
+        plan: As `to_audit` makes it.
         canaries: Who was aboard.
         life: What became of it.
     """

@@ -5,11 +5,11 @@ whole households; the panel is a Parquet table in the lake, with a row a househo
 blocks of that table, and whole numbers add up to the same sum in any order. A task may fail and be run again, or
 run twice: what it found is in the rows that Spark commits once, and nowhere else.
 
-- `java`, `session`: what Spark runs on;
-- `frame`: a Spark frame as a source of readings;
-- `learning`: who and when is in it, from one pass over its rows;
+- `session`: what Spark runs on, and how work is given to it;
+- `frame`: a Spark frame as a source of readings, and who and when is in it, from one pass over its rows;
 - `sorting`: its rows as readings of whole households, by a second pass;
-- `folder`, `lake`: the panel as a folder; `making`: how it is made;
+- `lake`: the panel as a folder, made and opened;
 - `folding`: a kernel over it; `homes`: what a kernel makes of each household, kept in the lake;
-- `streaming`, `waiting`: rows that keep coming, batch after batch.
+- `streaming`: rows that keep coming, batch after batch;
+- `engine`: all of it, as the rest of the code sees it.
 """

@@ -9,11 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from diurnal.readings.engines import Engine, Waiting
-from diurnal.readings.engines.spark import homes, lake, making, session, streaming
-from diurnal.readings.engines.spark.folder import Folder
+from diurnal.readings.engines.spark import homes, lake, session, streaming
 from diurnal.readings.engines.spark.frame import SparkFrame
-from diurnal.readings.engines.spark.lake import LakeData
-from diurnal.readings.engines.spark.waiting import WaitingRows
+from diurnal.readings.engines.spark.lake import Folder, LakeData
+from diurnal.readings.engines.spark.streaming import WaitingRows
 from diurnal.readings.grid import Grid
 from diurnal.readings.importing import Options, Readings
 from diurnal.readings.panel import Arrays, Panel
@@ -36,7 +35,7 @@ class SparkEngine(Engine):
             return session_.read.parquet(*paths)
 
     def sort(self, given: Readings, options: Options, out: str | Path | None) -> Panel:
-        return making.sort(given, options, out)
+        return lake.sort(given, options, out)
 
     def open(self, path: str | Path, session_: Any = None) -> Panel:
         return lake.open_panel(path, session_)

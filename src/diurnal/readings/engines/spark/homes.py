@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from diurnal.errors import DiurnalError
 from diurnal.readings.data import Integers
-from diurnal.readings.engines.spark.folder import Folder
 from diurnal.readings.engines.spark.folding import Cut, quoted
-from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, LakeData, open_panel, roster_digest
+from diurnal.readings.engines.spark.lake import FACTS, TABLE, VERSION, Folder, LakeData, open_panel, roster_digest
 from diurnal.readings.engines.spark.session import (
     Batches,
     alone,

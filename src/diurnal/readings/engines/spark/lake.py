@@ -1,9 +1,9 @@
-"""Lake: a panel as a folder wherever Spark can write, and its readings where they lie.
+"""Lake: a panel as a folder wherever Spark can write: how it is made, opened, and its readings where they lie.
 
     lake/homes/diurnal.json         the facts: version, grid, steps, domain, calendar, quality, which table
     lake/homes/homes-20261116.../   the table: place, household, a column a partition, values (null where missing)
 
-The facts are written last and name their table, so that a folder is a whole panel, the older one or the new one.
+The table comes first, the facts that name it last: a folder is the older panel, whole, until it is the new one.
 The driver holds the names of households and their groups, and readings only where somebody asks for them.
 """
 
@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,10 +26,11 @@ from diurnal.errors import ReadingsError
 from diurnal.readings.data import Data, Integers, Marks
 from diurnal.readings.engines import ENGINES
 from diurnal.readings.engines.spark import folding
-from diurnal.readings.engines.spark.folder import Folder
-from diurnal.readings.engines.spark.session import active_session, alone, running
-from diurnal.readings.engines.spark.sorting import table_ddl
+from diurnal.readings.engines.spark.frame import ROWS, learn
+from diurnal.readings.engines.spark.session import active_session, alone, batches_of, refuse, running
+from diurnal.readings.engines.spark.sorting import OWN, Sorting, table_ddl
 from diurnal.readings.grid import Grid
+from diurnal.readings.importing import ImportRun
 from diurnal.readings.kernels import Progress, fold_here
 from diurnal.readings.panel import BLOCK, Arrays, Panel
 from diurnal.readings.quality import Quality
@@ -38,7 +42,84 @@ FACTS = ENGINES["spark"].facts
 TABLE = "homes-"
 """How the name of a table begins."""
 
+TASK_ROWS = 1 << 22
+"""How many rows of a source a task sorts, about."""
+
 Result = TypeVar("Result")
+
+
+class Folder:
+    """A folder by its path: on this machine, or hdfs://, s3a://, abfss://..."""
+
+    def __init__(self, session: Any, path: str) -> None:
+        self._jvm = session._jvm
+        self._gateway = session._sc._gateway
+        self._settings = session._jsc.hadoopConfiguration()
+        _check(path)
+        here = "://" not in path and str(self._settings.get("fs.defaultFS", "file:///")).startswith("file:")
+        # Java has a working folder of its own, that of the moment when it began; and it wants no %20.
+        self.path = f"file://{Path(path).resolve()}" if here else path.rstrip("/")
+        self._files = self._at("").getFileSystem(self._settings)
+        self._files.setWriteChecksum(False)
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}" if name else self.path)
+
+    def names(self) -> list[str] | None:
+        """What is in it; None if there is no such folder."""
+        here = self._at("")
+        if not self._files.exists(here):
+            return None
+        if not self._files.getFileStatus(here).isDirectory():
+            raise NotADirectoryError
+        return [status.getPath().getName() for status in self._files.listStatus(here)]
+
+    def make(self) -> None:
+        """Make it, for its owner alone."""
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+        self._files.mkdirs(self._at(""), permission)
+        self._files.setPermission(self._at(""), permission)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file in it; None if there is none."""
+        if not self._files.exists(self._at(name)):
+            return None
+        stream = self._files.open(self._at(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file in it, whole or not at all, in the place of an older one."""
+        beside = self._at(f".{name}.partial")
+        stream = self._files.create(beside, True)
+        try:
+            stream.write(bytearray(text.encode()))
+            stream.hsync()
+        finally:
+            stream.close()
+        rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+        over = self._gateway.new_array(rename, 1)
+        over[0] = rename.OVERWRITE
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(beside.toUri(), self._settings)
+        context.rename(beside, self._at(name), over)
+
+    def delete(self, name: str) -> None:
+        """Delete what is in it under a name, if it is there."""
+        self._files.delete(self._at(name), True)
+
+
+def _check(path: str) -> None:
+    """Refuse a path that would be another one for Spark.
+
+    Raises:
+        ReadingsError: It has signs of a pattern, or has been through `Path`, which takes one of two slashes away.
+    """
+    if re.search(r"[\[\]{}*?\\\n]", path):
+        raise ReadingsError("spark-folder-name")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)", path):
+        raise ReadingsError("spark-address")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,3 +281,101 @@ def roster_digest(households: Any, groups: Any) -> str:
 
 def _damaged() -> ReadingsError:
     return ReadingsError("lake-panel-damaged")
+
+
+@alone
+def sort(given: Any, options: Any, out: str | Path | None) -> Panel:
+    """Make a panel in the lake of the rows of a Spark frame.
+
+    Raises:
+        ReadingsError: Something cannot be read as readings, or cannot be kept there; there is no new panel.
+    """
+    if out is None:
+        raise ReadingsError("spark-needs-folder")
+    frame = given.parts[0].frame
+    session = frame.sparkSession
+    if options.on_duplicate != "refuse":
+        raise ReadingsError("spark-no-order")
+    with running(f"writing {Path(str(out)).name}"):
+        folder = Folder(session, str(out))
+        _check_place(folder, Path(str(out)).name)
+    buffer, n_rows = learn(given)
+    try:
+        run = ImportRun.of(given, options, buffer, n_rows)
+        if len(run.rules.doubled) and not run.rules.instants:
+            raise ReadingsError("spark-doubled-hour")
+        for name in run.panel.groups:
+            if name.casefold() in OWN:
+                raise ReadingsError("partition-name", name=name)
+        name = f"{TABLE}{uuid.uuid4().hex[:16]}"
+        try:
+            facts = _written(session, folder, name, run, n_rows)
+        except BaseException:
+            with running("tidying up"):
+                folder.delete(name)
+            raise
+    finally:
+        buffer.close()
+    with running(f"writing {Path(str(out)).name}"):
+        folder.write(FACTS, json.dumps(facts))
+        # The older panel's table, and any that an import has left which died.
+        for each in folder.names() or ():
+            if each.startswith(TABLE) and each != name:
+                folder.delete(each)
+    return open_panel(out, session)
+
+
+def _check_place(folder: Folder, name: str) -> None:
+    """Refuse a folder with something else in it; it is made if it is not there."""
+    try:
+        names = folder.names()
+    except NotADirectoryError:
+        names = ["a file"]
+    if any(not each.startswith((TABLE, FACTS, f".{FACTS}")) for each in names or ()):
+        raise ReadingsError("spark-folder-taken", name=name)
+    folder.make()
+
+
+def _written(session: Any, folder: Folder, name: str, run: Any, n_rows: int) -> dict[str, Any]:
+    """Write the table, and give the facts about it."""
+    n = len(run.panel.households)
+    tasks = min(n, max(session.sparkContext.defaultParallelism, -(-n_rows // TASK_ROWS)))
+    sorting = Sorting.of(run, tasks)
+    path = f"{folder.path}/{name}"
+    with Progress("Sorting rows", n_rows) as bar, running("sorting rows"), batches_of(session, ROWS):
+        writer = sorting.table(run.given.parts[0].frame).write
+        # A file counts once its task is committed, and a task is once.
+        writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1").parquet(path)
+        bar.advance(n_rows)
+    table = session.read.schema(table_ddl(run.panel.groups)).parquet(path)
+    with running("counting rows"):
+        accounts = [json.loads(each) for each in _accounts(table)]
+        homes = table.where("place is not null").count()
+    for account in sorted((each for each in accounts if "error" in each), key=str):
+        refuse(tuple(account["error"]))
+    for account in accounts:
+        run.set_aside += Counter(account["set_aside"])
+        run.tally += Counter(account["tally"])
+    run.check_some()
+    if homes != n or run.tally["kept"] + run.set_aside.total() != n_rows:
+        raise run.given.parts[0].fault("spark-rows-changed")
+    panel = run.panel
+    return {
+        "version": VERSION,
+        "table": name,
+        "tasks": len(sorting.firsts),
+        "grid": panel.grid.to_json(),
+        "first_step": panel.first_step,
+        "steps": run.rules.steps,
+        "domain": panel.domain,
+        "calendar": sorted(panel.calendar),
+        "partitions": list(panel.groups),
+        "roster": roster_digest(panel.households, panel.groups),
+        "source": {"format": run.given.format.name, "parts": 1},
+        "quality": run.quality().to_json(),
+    }
+
+
+def _accounts(table: Any) -> list[str]:
+    found: list[str] = table.where("account is not null").select("account").toArrow().column(0).to_pylist()
+    return found

@@ -23,8 +23,7 @@ from diurnal.errors import DiurnalError, ReadingsError
 from diurnal.readings import quality
 from diurnal.readings.data import Integers
 from diurnal.readings.engines.spark.folding import quoted
-from diurnal.readings.engines.spark.frame import NAME
-from diurnal.readings.engines.spark.learning import ROWS, buffered
+from diurnal.readings.engines.spark.frame import NAME, ROWS, buffered
 from diurnal.readings.engines.spark.session import Batches, mapped, refusal
 from diurnal.readings.formats import Format
 from diurnal.readings.importing import BUCKET

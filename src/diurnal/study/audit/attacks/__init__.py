@@ -1,12 +1,9 @@
 """Attacks with a person in mind: what somebody could learn about a home from what is published, as a number.
 
 population.py  Population: the homes, real or made up
-releases.py    what is attacked, drawn through the shipped curator
-streams.py     differencing, slot minimum, known totals
-rosters.py     leaving and joining, overlapping rosters, weights
-person.py      absence, profile
-membership.py  membership, as in Pyrgelis et al.
-scores.py      the attacker's statistic, and how sure a number is
+releases.py    what is attacked, drawn through the shipped curator; the attacker's statistic, how sure a number is
+attackers.py   differencing, slot minimum, known totals; leaving and joining, overlapping rosters, weights; absence,
+               profile; membership, as in Pyrgelis et al.
 words.py       what each asks and what its number means
 run.py         all of them
 
