@@ -2,7 +2,7 @@
 
 What a version has written is made once, with `PYTHONPATH=tests python tests/guards/test_formats.py`, and kept for
 ever in tests/kept, by format and version. All of it is about made-up homes. Stores are in
-tests/curator/test_versions.py; what the service answers is looked at by tests/show/web/test_schema.py.
+tests/curator/test_versions.py; what the service answers is looked at by tests/show/web/test_app.py.
 """
 
 import csv

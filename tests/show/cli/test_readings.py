@@ -1,4 +1,4 @@
-"""The command line, as a user runs it."""
+"""Verbs about readings, as a user runs them: what is imported, told and refused."""
 
 import json
 import subprocess
@@ -29,6 +29,7 @@ def files(tmp_path_factory):
 
 
 def ran(*arguments, code=0):
+    """Run the command in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", "from diurnal.show.cli import main; main()", *map(str, arguments)],
         capture_output=True,

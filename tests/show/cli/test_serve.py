@@ -1,31 +1,22 @@
-"""Verbs about the service."""
+"""Verbs about the service: tokens, as its operator makes and revokes them."""
 
-import json
-
-from typer.testing import CliRunner
-
-from diurnal.show.cli import app
+from command import run, said
 
 
 def test_the_verb_makes_lists_and_revokes(tmp_path, monkeypatch):
     """`diurnal token` shows a token once; the list has names and roles; revoked, it is gone."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words, code=0):
-        done = CliRunner().invoke(app, ["token", *words], prog_name="diurnal")
-        assert done.exit_code == code, done.output
-        return done.output
-
-    assert "dn_ingest_" in run("make", "--role", "ingest", "--name", "headend")
-    found = json.loads(run("list", "--json"))
+    assert "dn_ingest_" in run("token", "make", "--role", "ingest", "--name", "headend").output
+    found = said("token", "list")
     assert [(each["name"], each["role"], each["until"]) for each in found["tokens"]] == [
         ("headend", "ingest", None)
     ]
-    assert "it is revoked" in run("list")
-    run("make", "--role", "public", "--name", "guest", "--days", "0", code=1)
-    run("make", "--role", "ingest", "--name", "headend", code=1)
-    run("make", "--role", "ingest", code=2)
-    run("burn", code=2)
-    run("revoke", "--name", "headend")
-    run("revoke", "--name", "headend", code=1)
-    assert json.loads(run("list", "--json"))["tokens"] == []
+    assert "it is revoked" in run("token", "list").output
+    run("token", "make", "--role", "public", "--name", "guest", "--days", "0", code=1)
+    run("token", "make", "--role", "ingest", "--name", "headend", code=1)
+    run("token", "make", "--role", "ingest", code=2)
+    run("token", "burn", code=2)
+    run("token", "revoke", "--name", "headend")
+    run("token", "revoke", "--name", "headend", code=1)
+    assert said("token", "list")["tokens"] == []

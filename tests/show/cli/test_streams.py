@@ -1,4 +1,4 @@
-"""Units on the command line: what files are in is said, and what looks wrong is refused, told or trusted."""
+"""Verbs about streams: start, report, watch, export, stop; and the units that files are said to be in."""
 
 import csv
 import json
@@ -6,20 +6,14 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import diurnal as dn
 import support
 from command import run, said
 from diurnal.curator.release import COLUMNS
-from diurnal.show.cli import app
 from diurnal.study.town import Town
 
 PANEL = Town(homes=20, days=16, gap_rate=0).panel()
-
-
-def ran(*words):
-    return CliRunner().invoke(app, [str(each) for each in words])
 
 
 @pytest.fixture
@@ -53,28 +47,24 @@ def day(path, column, homes):
 def test_report_takes_the_unit_it_is_told(city):
     """Files whose column does not say its unit are reported with --source-unit kWh, and refused with Wh."""
     words = ("report", city / "day.csv", "--store", city / "city.db")
-    assert ran(*words).exit_code == 1
-    refused = ran(*words, "--source-unit", "Wh")
-    assert refused.exit_code == 1
+    run(*words, code=1)
+    refused = run(*words, "--source-unit", "Wh", code=1)
     assert "another unit" in refused.stderr
     assert "--source-unit" in refused.stderr
     assert "--trust-units" in refused.stderr
-    assert ran(*words, "--source-unit", "kWh", "--json").stdout.count('"step"') == 96
+    assert run(*words, "--source-unit", "kWh", "--json").stdout.count('"step"') == 96
 
 
 def test_report_trusts_units_and_warns(city):
     """With --trust-units readings that look wrong are reported, and people are warned."""
     words = ("report", city / "day.csv", "--store", city / "city.db", "--source-unit", "Wh", "--trust-units")
-    done = ran(*words)
-    assert done.exit_code == 0
-    assert "look a thousand times too small" in done.output
+    assert "look a thousand times too small" in run(*words).output
 
 
 def test_a_kept_panel_is_not_told_a_unit(city):
     """A panel that `import` kept knows its unit: --source-unit is refused."""
     dn.save_panel(PANEL, city / "homes.parquet")
-    refused = ran("report", city / "homes.parquet", "--store", city / "city.db", "--source-unit", "kWh")
-    assert refused.exit_code == 1
+    refused = run("report", city / "homes.parquet", "--store", city / "city.db", "--source-unit", "kWh", code=1)
     assert "A kept panel has its unit" in refused.stderr
 
 
@@ -86,7 +76,7 @@ def test_watch_warns_of_homes_that_land_one_by_one(city):
     for number in range(12):
         day(city / "inbox" / f"{number:02}.csv", "wh", np.array([number]))
     words = ("watch", city / "inbox", "--store", city / "city.db", "--once", "--row-minutes", 30, "--trust-units")
-    lines = [json.loads(line) for line in ran(*words, "--json").stdout.splitlines()]
+    lines = [json.loads(line) for line in run(*words, "--json").stdout.splitlines()]
     assert [line["units"] for line in lines] == [[]] * 4 + [["too small"]] * 8
     assert not any(line["error"] for line in lines)
 

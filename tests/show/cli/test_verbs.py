@@ -1,4 +1,4 @@
-"""What goes wrong on the command line: a sentence and an exit code, never a traceback, and nothing half done."""
+"""What all verbs share: their examples run, what goes wrong is a sentence and a code, and nothing is half done."""
 
 import json
 import os
@@ -33,6 +33,7 @@ DIURNAL = [sys.executable, "-c", SCRIPT]
 
 
 def ran(*arguments, **more):
+    """Run the command in a process of its own."""
     return subprocess.run([*DIURNAL, *map(str, arguments)], capture_output=True, text=True, check=False, **more)
 
 
