@@ -10,7 +10,7 @@ from diurnal.show.export import export
 from pages import started
 from support import refuses
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 

@@ -5,7 +5,7 @@ import pytest
 from command import run, said
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A town imported, an open one beside it, and a plan."""
     folder = tmp_path_factory.mktemp("town")
@@ -38,7 +38,7 @@ def started(town, digest):
     return town
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def digest(made):
     """What a check of the town gives to acknowledge."""
     return said("check", made / "homes.parquet")["digest"]

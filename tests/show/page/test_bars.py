@@ -4,7 +4,7 @@ import pytest
 
 from diurnal.show.page.bars import LogScale
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 

@@ -16,7 +16,7 @@ from diurnal.show.page import content as page_content
 from diurnal.show.page import custodian_page, public_page
 from pages import CYCLES, GRID, HISTORY, LEVELS, SECRET, data_of, secret_panel, secrets_of, seen, started, text_of
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 

@@ -9,7 +9,7 @@ from diurnal.show.page import content as page_content
 from diurnal.show.page import public_page
 from pages import CYCLES, GRID, HISTORY, HOUSEHOLD, LEVELS, SECRET, secret_panel, started
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 

@@ -8,7 +8,7 @@ from diurnal.show.page import custodian_page
 from pages import HOUSEHOLD, data_of, secrets_of, seen, started
 from support import refuses
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 

@@ -8,7 +8,7 @@ from diurnal.show.page import public_page, words
 from diurnal.study.town import Town
 from pages import LEVELS, started, text_of
 
-# What they share is made by one worker, once.
+# One worker runs all tests of pages.
 pytestmark = pytest.mark.xdist_group("page")
 
 
