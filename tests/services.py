@@ -22,6 +22,8 @@ GRID = dn.Grid(slots=4, minutes=360, zone="Australia/Sydney", anchor="2022-07-01
 HOMES, CYCLES, HISTORY = 20, 40, 6
 FIRST = HISTORY * 4
 """The first step that is reported."""
+NEXT = FIRST + 32
+"""The first step that a city has not reported."""
 
 ROLES = ("public", "ingest", "custodian")
 ARROW = "application/vnd.apache.arrow.stream"
@@ -157,3 +159,9 @@ def running(folder, *more, **said):
         if process.process.poll() is None:
             process.end(signal.SIGKILL)
         process.process.stdout.close()
+
+
+def lines_of(process, event):
+    """What a service has logged of an event."""
+    lines = [json.loads(line) for line in process.log.read_text().splitlines()]
+    return [line for line in lines if line["event"] == event]

@@ -2,7 +2,7 @@
 
 What a version has written is made once, with `PYTHONPATH=tests python tests/guards/test_formats.py`, and kept for
 ever in tests/kept, by format and version. All of it is about made-up homes. Stores are in
-tests/curator/test_database.py; what the service answers is looked at by tests/show/web/test_schema.py.
+tests/curator/test_database.py; what the service answers is looked at by tests/show/web/test_app.py.
 """
 
 import csv
@@ -233,7 +233,7 @@ def test_a_later_started_plan_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [(f"{database.VERSION + 1}", f"of version {database.VERSION + 1}"), ("two", "cannot be read")],
+    [(f"{database.VERSION + 1}", f"got version {database.VERSION + 1}"), ("two", "cannot be read")],
     ids=["later", "none"],
 )
 def test_a_store_that_was_brought_up_to_date_meanwhile_is_left_alone(version, said, tmp_path):

@@ -1,44 +1,11 @@
-"""Odd things that were given, and what is said of them."""
-
-import csv
-import io
+"""Odd readings that were given, and what is said of them."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import diurnal as dn
-from diurnal.errors import InputError, ReadingsError
-from diurnal.show.rows import csv_text
-from diurnal.study.town import Town
+from diurnal.errors import ReadingsError
 from support import refuses
-
-
-@pytest.fixture(scope="module")
-def stream():
-    """A stream by groups, of which one has a formula for a name."""
-    town = Town(homes=30, days=12, gap_rate=0).panel()
-    names = ["=HYPERLINK(1)"] * 15 + ["Hill"] * 15
-    panel = dn.Panel.from_array(town.readings, grid=town.grid, groups={"suburb": names})
-    plan = dn.Plan(epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, groups="suburb")
-    made = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge="untested", accept_worse=True)
-    made.report(panel.after(10))
-    return made
-
-
-def test_no_group_is_a_formula_in_a_spreadsheet(stream):
-    """In CSV a group's name that begins as a formula does has an apostrophe before it; values stay as they are."""
-    rows = stream.rows()
-    found = list(csv.DictReader(io.StringIO(csv_text(rows))))
-    assert {row["group"] for row in found} == {"'=HYPERLINK(1)", "Hill"}
-    assert [row["value"] for row in found] == [str(row.value) for row in rows]
-
-
-def test_rows_of_a_date_are_refused_in_a_sentence(stream):
-    """Rows are asked for by step: a date is refused, and no bare TypeError."""
-    for asked in (("2013-04-02",), (0, "2013-04-02")):
-        with refuses(InputError, "argument-not-whole"):
-            stream.rows(*asked)
 
 
 def test_a_zone_without_end_is_no_zone():

@@ -8,10 +8,8 @@ import pytest
 import typer
 
 import diurnal as dn
-import services
 from diurnal.show.cli import app
 from diurnal.show.plan_request import SECTIONS, PlanRequest, WhatIfRequest, asked_fields
-from diurnal.show.proposal import propose
 from diurnal.show.web.models.decisions import PlanQuestion
 from diurnal.show.web.site import custodian
 from support import refuses
@@ -70,12 +68,6 @@ def test_every_field_can_be_sent(field):
         assert kinds[names.get(limit, limit)] == value
 
 
-def test_nothing_else_can_be_sent():
-    """The service takes the fields of the request alone, and makes the request of them."""
-    assert list(PlanQuestion.model_fields) == [field.name for field in asked_fields(WhatIfRequest)]
-    assert PlanQuestion(epsilon="1", households=20).request() == WhatIfRequest(epsilon="1", households=20)
-
-
 @every_field
 def test_the_explorer_asks_for_what_has_a_control(field):
     """Each control stands once, under one of the sections, with its label, limits and choices."""
@@ -91,14 +83,6 @@ def test_the_explorer_asks_for_what_has_a_control(field):
     for limit, mark in (("ge", "least"), ("le", "most")):
         if limit in field.limits and not field.options:
             assert f'data-{mark}="{field.limits[limit]}"' in line
-
-
-@pytest.mark.parametrize(("asked", "query"), [({}, dn.Mean()), ({"query": "sum"}, dn.Sum())])
-def test_a_request_becomes_a_plan(asked, query):
-    """With what was asked for, the same for all who ask."""
-    request = PlanRequest(epsilon="2", history=services.HISTORY, minimum_group=2, **asked)
-    found = propose(request, services.panel(), domain=(0, 9 * 10**5))
-    assert (found.plan.query, found.plan.history, found.plan.minimum_group) == (query, services.HISTORY, 2)
 
 
 @pytest.mark.parametrize("asked", [{"query": "share"}, {"query": "histogram"}, {"query": "median"}])

@@ -1,6 +1,7 @@
 """A column of released rows is defined once, and every format, answer, page and table has it."""
 
 import csv
+import io
 import json
 import pathlib
 import re
@@ -9,14 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import diurnal as dn
 import support
 from diurnal import Curator
 from diurnal.curator.release import COLUMNS
+from diurnal.errors import InputError
 from diurnal.show.cli.streams import _rows_table
 from diurnal.show.export import export
 from diurnal.show.page.content import collected
-from diurnal.show.rows import SHOWN, arrow_bytes, shown_table
+from diurnal.show.rows import SHOWN, arrow_bytes, csv_text, shown_table
 from diurnal.show.web.models import answers
+from diurnal.study.town import Town
+from support import refuses
 
 NAMES = [column.name for column in COLUMNS]
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -86,3 +91,30 @@ def test_the_docs_list_every_column():
     listed = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
     kinds = {int: "integer", str: "text"}
     assert listed == [[f"`{each.name}`", kinds[each.kind], each.description] for each in COLUMNS]
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """A stream by groups, of which one has a formula for a name."""
+    town = Town(homes=30, days=12, gap_rate=0).panel()
+    names = ["=HYPERLINK(1)"] * 15 + ["Hill"] * 15
+    panel = dn.Panel.from_array(town.readings, grid=town.grid, groups={"suburb": names})
+    plan = dn.Plan(epsilon="1", domain=(0, 50000), history=10, grid=panel.grid, groups="suburb")
+    made = dn.Curator.in_memory().start(plan, history=panel.first(10), acknowledge="untested", accept_worse=True)
+    made.report(panel.after(10))
+    return made
+
+
+def test_no_group_is_a_formula_in_a_spreadsheet(stream):
+    """In CSV a group's name that begins as a formula does has an apostrophe before it; values stay as they are."""
+    rows = stream.rows()
+    found = list(csv.DictReader(io.StringIO(csv_text(rows))))
+    assert {row["group"] for row in found} == {"'=HYPERLINK(1)", "Hill"}
+    assert [row["value"] for row in found] == [str(row.value) for row in rows]
+
+
+def test_rows_of_a_date_are_refused_in_a_sentence(stream):
+    """Rows are asked for by step: a date is refused, and no bare TypeError."""
+    for asked in (("2013-04-02",), (0, "2013-04-02")):
+        with refuses(InputError, "argument-not-whole"):
+            stream.rows(*asked)

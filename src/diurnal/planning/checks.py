@@ -87,7 +87,8 @@ def check_level(plan: Plan) -> None:
     """Refuse what a level cannot promise."""
     level = plan.protection
     if plan.query.counting != level.counts:
-        raise PlanError("plan-query-level", query=plan.query.kind, level=plan.level)
+        levels = " or ".join(each.name for each in LEVELS.values() if each.counts == plan.query.counting)
+        raise PlanError("plan-query-level", query=plan.query.kind, level=plan.level, levels=levels)
     if not level.learns and (plan.history or plan.mechanism == "basis"):
         raise PlanError("plan-level-no-profile", level=plan.level, choices=", ".join(SLOTS))
     if not level.noisy_variations and (plan.cycle_epsilon is not None or plan.variation_bound is not None):

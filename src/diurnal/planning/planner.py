@@ -78,7 +78,8 @@ def worse_than_nothing(plan: Plan, n: int) -> WorseError | None:
         return None
     unit = plan.query.unit(plan.grid.unit)
     figures = {"error": short(error), "unit": unit, "nothing": nothing.said(), "note": nothing.note}
-    return WorseError("plan-worse-than-nothing", households=n, **figures)
+    code = "plan-worse-than-nothing-counts" if plan.protection.counts else "plan-worse-than-nothing"
+    return WorseError(code, households=n, **figures)
 
 
 UNLESS = "Starting it is refused unless somebody accepts that (accept_worse=True, --accept-worse)."
@@ -238,7 +239,7 @@ def when_out(plan: Plan) -> str:
     waits += f", and {deadline} steps later at the latest"
     sooner = ""
     if length == slots > 1 and plan.protection.noisy_variations:
-        sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error."
+        sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error; a change in many cycles then costs more."
     return f"{said}{waits}.{sooner}"
 
 

@@ -142,10 +142,6 @@ def asked(
     return made
 
 
-def _options(**labels: str) -> tuple[Option, ...]:
-    return tuple(Option(value, label) for value, label in labels.items())
-
-
 def _levels() -> tuple[Option, ...]:
     """Every level, with what it does."""
     marks = {
@@ -170,13 +166,48 @@ def _histogram(edges: str) -> Query:
         raise PlanError("cli-edges") from None
 
 
-QUERIES: Mapping[str, Callable[[PlanRequest], Query | None]] = {
-    "mean": lambda _: Mean(),
-    "sum": lambda _: Sum(),
-    "share": lambda request: None if request.above is None else Share(above=request.above),
-    "histogram": lambda request: None if request.edges is None else _histogram(request.edges),
+@dataclass(frozen=True, kw_only=True)
+class QueryChoice:
+    """A query that can be asked for by its name."""
+
+    make: Callable[[PlanRequest], Query | None]
+    """The query of a request; None where the request lacks what it needs."""
+    needs: str = ""
+    """The flag that it needs."""
+    label: str = ""
+    """What the explorer calls it; the explorer does not offer it unless given."""
+    counts: bool = False
+    """Whether it counts households, and so needs a level that does."""
+
+
+QUERIES = {
+    "mean": QueryChoice(make=lambda _: Mean(), label="average home (mean)"),
+    "sum": QueryChoice(make=lambda _: Sum(), label="all homes together (sum)"),
+    "share": QueryChoice(
+        make=lambda request: None if request.above is None else Share(above=request.above),
+        needs="--above",
+        label="share of homes above",
+        counts=True,
+    ),
+    "histogram": QueryChoice(
+        make=lambda request: None if request.edges is None else _histogram(request.edges),
+        needs="--edges",
+        counts=True,
+    ),
 }
-"""Every query that can be asked for by its name; None where a request lacks what it needs."""
+"""Every query that can be asked for, by its name. The flag's help, errors and the explorer's options are made from it."""
+
+QUERY_NAMES = ", ".join(f"{name} ({choice.needs})" if choice.needs else name for name, choice in QUERIES.items())
+"""Their names, with what each needs."""
+
+
+def _queries() -> tuple[Option, ...]:
+    """Every query that the explorer offers."""
+    return tuple(
+        Option(name, choice.label, marks=("counting",) if choice.counts else ())
+        for name, choice in QUERIES.items()
+        if choice.label
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,15 +224,13 @@ class PlanRequest:
     )
     query: str = asked(
         "mean",
-        "mean, sum, share (--above) or histogram (--edges).",
+        f"{QUERY_NAMES}.",
         description="What is to be reported.",
         choices=tuple(QUERIES),
         control=Control(
             REPORTED,
             "Query",
-            options=_options(
-                mean="average home (mean)", sum="all homes together (sum)", share="share of homes above"
-            ),
+            options=_queries(),
         ),
     )
     above: int | None = asked(
@@ -373,9 +402,9 @@ class PlanRequest:
         Raises:
             PlanError: There is none of that name, or what it needs is missing.
         """
-        query = QUERIES[self.query](self) if self.query in QUERIES else None
+        query = QUERIES[self.query].make(self) if self.query in QUERIES else None
         if query is None:
-            raise PlanError("cli-query", given=self.query)
+            raise PlanError("cli-query", given=self.query, choices=QUERY_NAMES)
         return query
 
     def check(self) -> None:

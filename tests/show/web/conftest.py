@@ -49,3 +49,9 @@ def asked(city):
     yield client
     for each in opened:
         each.__exit__(None, None, None)
+
+
+@pytest.fixture
+def url(city):
+    """Where the reports of the city's stream are."""
+    return f"/v1/streams/{city[1]}/reports"

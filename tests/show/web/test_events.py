@@ -10,8 +10,6 @@ import diurnal as dn
 import services
 from diurnal.client import Client
 
-NEXT = services.FIRST + 32
-
 
 @pytest.fixture
 def served(city):
@@ -48,18 +46,18 @@ def test_who_listens_hears_new_reports_at_once(served):
         assert answer.headers["content-type"].startswith("text/event-stream")
         lines = answer.iter_lines()
         next(lines)
-        threading.Thread(target=send, args=(process, NEXT)).start()
+        threading.Thread(target=send, args=(process, services.NEXT)).start()
         ((_, kind, content),) = heard(lines, 1)
     assert kind == "reports"
     with process.http() as client:
-        assert content["rows"] == client.get(f"/v1/streams/{stream}/reports?start={NEXT}").json()["rows"]
+        assert content["rows"] == client.get(f"/v1/streams/{stream}/reports?start={services.NEXT}").json()["rows"]
 
 
 def test_who_comes_back_misses_nothing(served):
     """With Last-Event-ID one goes on after that event, in the order of release; with 0, from the beginning."""
     process, stream = served
-    send(process, NEXT + 4)
-    send(process, NEXT)
+    send(process, services.NEXT + 4)
+    send(process, services.NEXT)
     with process.http() as client:
         with client.stream("GET", f"/v1/streams/{stream}/events?after=0") as answer:
             found = heard(answer.iter_lines(), 3)
@@ -107,7 +105,7 @@ def test_whose_token_ends_hears_no_more(city):
             tokens.revoke(city[0] / "tokens.json", "public")
             # It takes a second until the file is looked at again.
             time.sleep(1.5)
-            send(process, NEXT)
+            send(process, services.NEXT)
             assert heard(lines, 1) == []
         assert client.get(f"/v1/streams/{city[1]}/reports").status_code == 401
 
@@ -138,7 +136,7 @@ def test_ids_do_not_tell_when_somebody_was_erased(asked, city):
 
     curator = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles")
     curator.erase(services.HOUSEHOLD)
-    curator.streams()[0].report(services.panel().between(NEXT, NEXT + 4))
+    curator.streams()[0].report(services.panel().between(services.NEXT, services.NEXT + 4))
     client = asked()
 
     async def ids():
@@ -193,7 +191,7 @@ def test_after_a_restore_who_comes_back_misses_nothing(asked, city):
         return await events.place_of(service, stream, since)
 
     seen = [client.portal.call(last)]
-    for first in (NEXT, NEXT + 4):
+    for first in (services.NEXT, services.NEXT + 4):
         curator.streams()[0].report(services.panel().between(first, first + 4))
         seen.append(client.portal.call(last))
     assert [each.partition("-")[0] for each in seen] == ["1", "2", "3"]
@@ -239,10 +237,13 @@ def test_the_client_goes_on_where_it_was_cut_off(city):
         listening = threading.Thread(target=listen)
         listening.start()
         time.sleep(1)
-        send(first, NEXT)
+        send(first, services.NEXT)
         assert first.end() == 0
     with services.running(city[0], port=first.port) as second:
-        send(second, NEXT + 4)
+        send(second, services.NEXT + 4)
         listening.join(20)
-    assert found == [list(range(NEXT, NEXT + 4)), list(range(NEXT + 4, NEXT + 8))]
+    assert found == [
+        list(range(services.NEXT, services.NEXT + 4)),
+        list(range(services.NEXT + 4, services.NEXT + 8)),
+    ]
     client.close()

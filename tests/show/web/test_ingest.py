@@ -15,7 +15,6 @@ from diurnal.curator.store import OTHERS
 from diurnal.errors import StoreError
 from diurnal.show.web import tokens
 
-NEXT = services.FIRST + 32
 """The first step that has not been reported yet."""
 
 
@@ -27,7 +26,7 @@ def sent(client, rows, *, kind="application/json", **more):
     return client.post("/v1/readings", content=services.BODIES[kind](rows), headers=headers, **more)
 
 
-def some(first=NEXT, steps=4):
+def some(first=services.NEXT, steps=4):
     return services.rows_of(services.panel().between(first, first + steps))
 
 
@@ -46,22 +45,22 @@ def test_formats_agree_to_the_last_digit(asked, city, silence):
     """Sent as JSON, CSV or Arrow, in Wh or kWh, readings give the same reports (noise aside)."""
     client = asked("ingest")
     for place, kind in enumerate(services.BODIES):
-        assert sent(client, some(NEXT + place, 1), kind=kind).status_code == 200
-    kilo = [{**row, "value": f"{int(row['value']) / 1000:.3f}"} for row in some(NEXT + 3, 1)]
+        assert sent(client, some(services.NEXT + place, 1), kind=kind).status_code == 200
+    kilo = [{**row, "value": f"{int(row['value']) / 1000:.3f}"} for row in some(services.NEXT + 3, 1)]
     assert sent(client, kilo, params={"unit": "kWh"}).status_code == 200
     stream = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0]
     homes = services.panel()
     # The same readings a cycle later, given to the curator itself.
-    later = homes.following(homes.between(NEXT, NEXT + 4).readings, first_step=NEXT + 4)
+    later = homes.following(homes.between(services.NEXT, services.NEXT + 4).readings, first_step=services.NEXT + 4)
     direct = [row.numerator for row in stream.report(later)]
-    assert [row.numerator for row in stream.rows(NEXT, NEXT + 4)] == direct
+    assert [row.numerator for row in stream.rows(services.NEXT, services.NEXT + 4)] == direct
 
 
 def test_a_batch_is_taken_once(asked):
     """Sent again under its key, nothing happens, and the answer says so; without one, all of it is late."""
     client = asked("ingest")
     for more in ({"headers": {"Idempotency-Key": "monday"}}, {"params": {"key": "tuesday"}}, {}):
-        rows = some(NEXT + 4 * len(more) + (8 if "params" in more else 0))
+        rows = some(services.NEXT + 4 * len(more) + (8 if "params" in more else 0))
         first, second = sent(client, rows, **dict(more)).json(), sent(client, rows, **dict(more)).json()
         assert (first["again"], second["again"]) == (False, bool(more))
         assert (first["streams"][0]["taken"], second["streams"][0]["taken"]) == (80, 0)
@@ -88,7 +87,7 @@ def test_a_batch_that_was_taken_is_answered_where_the_store_cannot_be_looked_at(
     (line,) = (record for record in caplog.records if record.getMessage() == "store")
     assert line.fields == {"error": "StoreError"}
     client.portal.call(client.app.state.service.feed.nudge)
-    assert len(client.get(f"/v1/streams/{city[1]}/reports", params={"start": NEXT}).json()["rows"]) == 4
+    assert len(client.get(f"/v1/streams/{city[1]}/reports", params={"start": services.NEXT}).json()["rows"]) == 4
 
 
 def test_a_key_is_for_one_batch(asked, city):
@@ -101,20 +100,20 @@ def test_a_key_is_for_one_batch(asked, city):
         counted = custodian.get(f"/v1/custodian/streams/{city[1]}/quality").json()
         return counted.get("batches_sent_again", 0), counted.get(OTHERS, 0)
 
-    assert not sent(client, some(NEXT, 2), headers=key).json()["again"]
+    assert not sent(client, some(services.NEXT, 2), headers=key).json()["again"]
     assert others() == (0, 0)
     again = [
-        sent(client, some(NEXT, 2), headers=key),
-        sent(client, some(NEXT + 2, 2), headers=key),
-        sent(client, some(NEXT, 2), headers=key, params={"unit": "kWh"}),
-        sent(client, some(NEXT, 2), headers=key, params={"minutes": 30}),
+        sent(client, some(services.NEXT, 2), headers=key),
+        sent(client, some(services.NEXT + 2, 2), headers=key),
+        sent(client, some(services.NEXT, 2), headers=key, params={"unit": "kWh"}),
+        sent(client, some(services.NEXT, 2), headers=key, params={"minutes": 30}),
         client.post("/v1/readings", content=b"nothing", headers={**key, "Content-Type": "text/csv"}),
     ]
     assert len({(each.status_code, each.text) for each in again}) == 1
     assert again[0].json()["again"]
     assert others() == (5, 4)
-    assert sent(client, some(NEXT + 2, 2)).json()["streams"][0]["taken"] == 40
-    sent(client, some(NEXT), headers=key)
+    assert sent(client, some(services.NEXT + 2, 2)).json()["streams"][0]["taken"] == 40
+    sent(client, some(services.NEXT), headers=key)
     assert others() == (6, 0)
 
 
@@ -125,7 +124,7 @@ def test_a_key_is_its_tokens_own(asked, city):
     client, key = asked("ingest"), {"Idempotency-Key": "monday"}
     assert not sent(client, some(), headers=key).json()["again"]
     theirs = {**key, "Authorization": f"Bearer {other}"}
-    found = sent(client, some(NEXT + 4), headers=theirs).json()
+    found = sent(client, some(services.NEXT + 4), headers=theirs).json()
     assert (found["again"], found["streams"][0]["taken"]) == (False, 80)
     assert all(sent(client, some(), headers=each).json()["again"] for each in (key, theirs))
 
@@ -138,16 +137,16 @@ def test_at_once_and_under_one_key_a_batch_is_taken_once(asked, city):
     assert {each.status_code for each in found} == {200}
     assert sorted(each.json()["again"] for each in found) == [False] + [True] * 7
     curator = dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles")
-    assert len(curator.streams()[0].rows(NEXT)) == 4
+    assert len(curator.streams()[0].rows(services.NEXT)) == 4
     assert curator.verify().sound
 
 
 def test_what_is_set_aside_is_counted(asked):
     """Readings outside the domain, of strangers, and of steps that were reported before are counted by reason."""
-    rows = some(NEXT, 1)
+    rows = some(services.NEXT, 1)
     rows[0] = {**rows[0], "value": "950000"}
     rows.append({**rows[1], "household": "stranger"})
-    content = sent(asked("ingest"), [*rows, *some(NEXT - 1, 1)]).json()
+    content = sent(asked("ingest"), [*rows, *some(services.NEXT - 1, 1)]).json()
     assert content["set_aside"] == {"outside_domain": 1}
     (stream,) = content["streams"]
     assert stream["set_aside"]["unknown_household"] == 1
@@ -167,15 +166,17 @@ def test_a_batch_is_for_every_stream_or_for_one(asked, city):
     client = asked("ingest")
     both = sent(client, some()).json()
     assert {each["stream"] for each in both["streams"]} == {city[1], more}
-    one = sent(client, some(NEXT + 4), params={"stream": more[:12]}, headers={"Idempotency-Key": "k"}).json()
+    one = sent(
+        client, some(services.NEXT + 4), params={"stream": more[:12]}, headers={"Idempotency-Key": "k"}
+    ).json()
     assert [each["stream"] for each in one["streams"]] == [more]
-    rest = sent(client, some(NEXT + 4), headers={"Idempotency-Key": "k"}).json()
+    rest = sent(client, some(services.NEXT + 4), headers={"Idempotency-Key": "k"}).json()
     assert {each["stream"]: each["again"] for each in rest["streams"]} == {more: True, city[1]: False}
 
 
 def test_nobody_on_the_roster_is_refused(asked):
     """A batch of strangers is refused, and names none of them."""
-    refused = sent(asked("ingest"), [{**row, "household": f"x{i}"} for i, row in enumerate(some(NEXT, 1))])
+    refused = sent(asked("ingest"), [{**row, "household": f"x{i}"} for i, row in enumerate(some(services.NEXT, 1))])
     assert (refused.status_code, refused.json()["code"]) == (422, "readings")
 
 
@@ -188,7 +189,7 @@ def test_a_packed_batch_is_unpacked(asked):
 
 def test_a_refusal_shows_no_reading(asked):
     """Whatever is wrong with a batch, the answer has neither a value nor a household of it."""
-    rows = some(NEXT, 2)
+    rows = some(services.NEXT, 2)
     wrongs = [
         [*rows, {**rows[7], "value": "765433"}],
         [{**rows[0], "time": "765432 o'clock"}],
@@ -206,7 +207,7 @@ def test_a_refusal_shows_no_reading(asked):
 def test_without_a_running_stream_there_is_nobody_to_take_it(asked, city):
     """Once every stream has stopped, a batch is refused with 409."""
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
-    refused = sent(asked("ingest"), some(NEXT + 8))
+    refused = sent(asked("ingest"), some(services.NEXT + 8))
     assert (refused.status_code, refused.json()["code"]) == (409, "stream")
 
 
@@ -216,7 +217,7 @@ def test_a_batch_that_was_taken_is_known_after_the_stream_was_stopped(asked, cit
     assert not sent(client, some(), headers=key).json()["again"]
     dn.Curator.open(city[0] / "city.db", profiles=city[0] / "profiles").streams()[0].stop()
     assert sent(client, some(), headers=key).json()["again"]
-    assert sent(client, some(NEXT + 4)).json()["code"] == "stream"
+    assert sent(client, some(services.NEXT + 4)).json()["code"] == "stream"
 
 
 def guessed(rows, value):
@@ -261,7 +262,7 @@ def test_who_sends_a_guess_does_not_learn_whether_it_was_right(grace, homes, tmp
 def test_a_reading_is_not_found_by_trying(asked, key):
     """Who knows every reading of a batch but one, and its key, tries 81 values for it: all are answered alike."""
     client = asked("ingest")
-    rows = some(NEXT, 1)
+    rows = some(services.NEXT, 1)
     headers = {} if key is None else {"Idempotency-Key": key}
     assert sent(client, rows, headers=headers).json()["streams"][0]["taken"] == 20
     right = int(rows[7]["value"])

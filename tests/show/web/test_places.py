@@ -1,32 +1,17 @@
 """Places: a crowd of listeners keeps out neither readings, nor health, nor custodians; and leaves nothing."""
 
 import asyncio
-import contextlib
-import itertools
 import json
-import logging
 import pathlib
 import resource
-import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 
-import httpx
 import pytest
 
 import diurnal as dn
 import services
-from diurnal.errors import InputError
-from diurnal.show.web import change_feed, events, resources
-from diurnal.show.web.change_feed import ChangeFeed
-from diurnal.show.web.limits import Later, Met, Places
-from diurnal.show.web.metrics import Metrics
-from diurnal.show.web.problems import ProblemError
-from diurnal.show.web.settings import Limits
-
-NEXT = services.FIRST + 32
+from diurnal.show.web import events
 
 SMALL = """
 import json
@@ -38,13 +23,6 @@ limits = Limits(at_once=5, kept=5, listeners=10, requests=0)
 settings = Settings(store=str(folder / "city.db"), profiles=str(folder / "profiles"),
                     tokens=folder / "tokens.json", limits=limits)
 server.run(settings, server.Door(port=0), ready=lambda url: print(json.dumps(dict(address=url)), flush=True))
-"""
-
-FEW = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from diurnal.show.cli import main
-main()
 """
 
 
@@ -79,7 +57,7 @@ async def gone(found):
 
 def served_to_others(process):
     """Health, a batch of readings and a custodian's question: how they are answered."""
-    body = services.csv_of(services.rows_of(services.panel().between(NEXT, NEXT + 4)))
+    body = services.csv_of(services.rows_of(services.panel().between(services.NEXT, services.NEXT + 4)))
     with process.http() as anybody, process.http("ingest") as headend, process.http("custodian") as anna:
         return [
             anybody.get("/healthz").status_code,
@@ -87,11 +65,6 @@ def served_to_others(process):
             headend.post("/v1/readings", content=body, headers={"Content-Type": "text/csv"}).status_code,
             anna.get("/v1/custodian/status").status_code,
         ]
-
-
-def lines_of(process, event):
-    lines = [json.loads(line) for line in process.log.read_text().splitlines()]
-    return [line for line in lines if line["event"] == event]
 
 
 def test_a_thousand_listeners_of_one_address_keep_nobody_out(city, many_files):
@@ -111,8 +84,8 @@ def test_a_thousand_listeners_of_one_address_keep_nobody_out(city, many_files):
         assert others == [200] * 4
         with process.http("custodian") as anna:
             counted = anna.get("/v1/custodian/metrics").text
-        lines = lines_of(process, "limit met")
-        requests = lines_of(process, "request")
+        lines = services.lines_of(process, "limit met")
+        requests = services.lines_of(process, "request")
     assert 'diurnal_limits_met_total{limit="client_listeners"}' in counted
     # On a busy machine they come too slowly to meet the limit of requests as well.
     met = Counter(line["limit"] for line in lines)
@@ -141,7 +114,7 @@ def test_a_thousand_addresses_that_listen_keep_nobody_out(city, many_files):
         assert others == [200] * 4
         assert b"retry-after: 30" in head.lower()
         assert json.loads(problem)["code"] == "busy"
-        (line,) = lines_of(process, "limit met")
+        (line,) = services.lines_of(process, "limit met")
     assert line["limit"] == "listeners"
 
 
@@ -169,7 +142,7 @@ def test_who_says_nothing_gives_way(city, tmp_path):
         others, ended = asyncio.run(all_of_it(process))
         assert others == [200] * 4
         assert 80 <= ended.count(True) < 100
-        assert [line["limit"] for line in lines_of(process, "limit met")] == ["connections"]
+        assert [line["limit"] for line in services.lines_of(process, "limit met")] == ["connections"]
 
 
 def test_who_listens_does_not_give_way(city, tmp_path):
@@ -204,43 +177,6 @@ def test_the_public_uses_up_nothing_but_its_own(asked, city, limits):
         assert client.get(where, headers=services.bearer(city[0], role)).status_code == 200, role
 
 
-def test_places_are_given_back_once():
-    """A client has so many places, all together so many; given back twice, a place is free once."""
-    places = Places("pages", most=3, each=2, retry=7)
-    leave = places.take("a")
-    places.take("a")
-    refusals = []
-    for client in ("a", "b", "c"):
-        try:
-            places.take(client)
-        except ProblemError as problem:
-            refusals.append((client, problem.status_code, problem.headers["Retry-After"], problem.limit))
-    assert refusals == [("a", 429, "7", "client_pages"), ("c", 503, "7", "pages")]
-    leave()
-    leave()
-    assert places.taken == 2
-    places.take("a")
-    with pytest.raises(ProblemError):
-        places.take("a")
-
-
-def test_who_was_told_to_come_later_is_told_the_same_until_then():
-    """Until its time is over a client hears what it was told, however often it asks; others hear nothing of it."""
-    now = [0.0]
-    later = Later(lambda: now[0])
-    told = ProblemError("http-busy-listeners", retry=30, limit="listeners")
-    later.tell("a", told)
-    now[0] = 20.0
-    later.tell("a", ProblemError("http-busy-listeners", retry=30, limit="listeners"))
-    later.check("b")
-    with pytest.raises(ProblemError) as found:
-        later.check("a")
-    assert found.value is told
-    now[0] = 30.0
-    later.check("a")
-    later.check("a")
-
-
 def test_a_listener_that_comes_back_too_soon_is_refused_at_once(asked, city):
     """Told to wait, a client that asks for events before is told so again, of any stream; pages are still read."""
     client = asked(limits={"requests": 0, "client_listeners": 0})
@@ -248,58 +184,6 @@ def test_a_listener_that_comes_back_too_soon_is_refused_at_once(asked, city):
     found = [client.get(f"{where}/events"), client.get("/v1/streams/ffffffff/events")]
     assert [(each.status_code, each.headers["retry-after"]) for each in found] == [(429, "30")] * 2
     assert client.get(f"{where}/reports").status_code == 200
-
-
-def test_a_crowd_hears_of_a_release_some_at_a_time():
-    """Of a hundred who wait, ten are woken at a time, others' work comes between, and all hear of it once."""
-
-    async def all_of_it():
-        found, heard = [], []
-        waiting = ChangeFeed(None, None)
-
-        async def one():
-            await waiting.news(20)
-            heard.append(1)
-
-        listening = [asyncio.create_task(one()) for _ in range(100)]
-        await asyncio.sleep(0)
-        waking = asyncio.create_task(waiting._wake_in_turns())
-        while not waking.done():
-            await asyncio.sleep(0)
-            found.append(len(heard))
-        await asyncio.gather(*listening)
-        return found, len(heard), waiting._waiting
-
-    found, heard, left = asyncio.run(all_of_it())
-    assert set(found) >= set(range(10, 100, 10))
-    assert max(after - before for before, after in itertools.pairwise(found)) <= change_feed.TOLD_AT_ONCE
-    assert (heard, left) == (100, {})
-
-
-def test_a_limit_is_told_once_a_minute():
-    """A thousand who meet a limit within a minute are a line; the next minute's line has all that came between."""
-    now, lines = [0.0], []
-
-    class Hears(logging.Handler):
-        def emit(self, record):
-            lines.append((record.getMessage(), record.fields))
-
-    logger, hears, metrics = logging.getLogger("diurnal.show"), Hears(), Metrics()
-    logger.addHandler(hears)
-    try:
-        met = Met(metrics, lambda: now[0])
-        for _ in range(1000):
-            met("listeners", "public", public=True)
-        met("batches", "ingest", public=False)
-        now[0] = 61.0
-        met("listeners", "public", public=True)
-    finally:
-        logger.removeHandler(hears)
-    told = [(fields["limit"], fields["who"], fields["times"]) for _, fields in lines]
-    assert told == [("listeners", "public", 1), ("batches", "ingest", 1), ("listeners", "public", 1000)]
-    assert b'diurnal_limits_met_total{limit="listeners"} 1001.0' in metrics.public_text()
-    assert b"batches" not in metrics.public_text()
-    assert b'diurnal_all_limits_met_total{limit="batches",who="ingest"} 1.0' in metrics.all_text()
 
 
 @pytest.mark.parametrize(("limits", "status"), [({"client_replays": 0}, 429), ({"replays": 0}, 503)])
@@ -383,7 +267,9 @@ def test_replays_take_turns_and_live_events_are_read_once(asked, city, monkeypat
 
         listening = [asyncio.create_task(one()) for _ in range(30)]
         await asyncio.sleep(0.1)
-        await service.write(lambda: service.curator.streams()[0].report(services.panel().between(NEXT, NEXT + 2)))
+        await service.write(
+            lambda: service.curator.streams()[0].report(services.panel().between(services.NEXT, services.NEXT + 2))
+        )
         await service.feed.refresh()
         return await asyncio.gather(*listening)
 
@@ -416,7 +302,7 @@ def test_memory_comes_back_after_a_thousand_replays(city):
     """A thousand replays of 80 releases, sixteen at a time, leave less than 64 MB behind."""
     folder, stream = city
     curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
-    for step in range(NEXT, NEXT + 80):
+    for step in range(services.NEXT, services.NEXT + 80):
         curator.streams()[0].report(services.panel().between(step, step + 1))
     curator.close()
 
@@ -440,73 +326,3 @@ def test_memory_comes_back_after_a_thousand_replays(city):
         found = asyncio.run(some(process, 1008))
         assert found["200"] > 900, found
         assert rss(process) - before < 64
-
-
-def begun(city, tmp_path, soft, hard):
-    script = tmp_path / "few.py"
-    script.write_text(FEW.format(soft=soft, hard=hard))
-    return services.running(city[0], script=script)
-
-
-def test_descriptors_are_asked_for(city, tmp_path):
-    """With few descriptors, of which there may be more, the service asks for as many as its limits need."""
-    with begun(city, tmp_path, 256, 4096) as process:
-        limits = pathlib.Path(f"/proc/{process.process.pid}/limits").read_text()
-        (line,) = (each for each in limits.splitlines() if each.startswith("Max open files"))
-        assert int(line.split()[3]) == Limits().connections + resources.SPARE
-        assert "too few" not in process.log.read_text()
-
-
-def test_with_few_descriptors_fewer_may_listen(city, tmp_path):
-    """Where there may be no more than 1,024, as under systemd, fewer may listen, and a line says so."""
-    with begun(city, tmp_path, 1024, 1024) as process:
-        (line,) = lines_of(process, "too few open files: fewer may listen")
-        assert (line["listeners"], line["wanted"]) == (1024 - resources.SPARE - 564, 1000)
-
-
-def test_with_too_few_descriptors_it_does_not_begin(city, tmp_path):
-    """Where nobody could listen, the service says what it needs, and ends with code 1."""
-    script = tmp_path / "few.py"
-    script.write_text(FEW.format(soft=400, hard=400))
-    words = ["serve", "--store", str(city[0] / "city.db"), "--profiles", str(city[0] / "profiles"), "--port", "0"]
-    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert "open files" in done.stderr
-    assert "LimitNOFILE" in done.stderr
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with pytest.raises(InputError):
-        resources.fitted(Limits(at_once=10**9, listeners=1))
-    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= soft
-
-
-def test_a_full_disk_is_not_ready(city, tmp_path):
-    """On a file system without room /readyz says 503 and /healthz 200; with room again it is ready."""
-    small = tmp_path / "small"
-    small.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(small)], capture_output=True)
-    if made.returncode:
-        pytest.skip("no file system may be mounted here")
-    try:
-        folder = small / "city"
-        shutil.copytree(city[0], folder)
-        with services.running(folder) as process:
-            with (small / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
-                for _ in range(12 << 8):
-                    filler.write(bytes(4096))
-            full = answered(process, 503)
-            assert (full.json()["code"], full.headers["retry-after"]) == ("full", "30")
-            assert httpx.get(f"{process.url}/healthz").status_code == 200
-            (small / "filler").unlink()
-            assert answered(process, 200).json() == {"status": "ok"}
-    finally:
-        subprocess.run(["umount", "--lazy", str(small)], check=True)
-
-
-def answered(process, status):
-    """The first answer of /readyz with a status, within a few seconds; else the last."""
-    for _ in range(50):
-        found = httpx.get(f"{process.url}/readyz")
-        if found.status_code == status:
-            break
-        time.sleep(0.1)
-    return found

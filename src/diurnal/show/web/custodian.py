@@ -28,7 +28,7 @@ from diurnal.show.plan_request import WhatIfRequest
 from diurnal.show.predicted import predicted_table
 from diurnal.show.proposal import Proposal, propose
 from diurnal.show.web.access import FOR_CUSTODIAN, CustodianRoute
-from diurnal.show.web.models import decisions, shape, standing, verdict
+from diurnal.show.web.models import decisions, shape, standing
 from diurnal.show.web.problems import ProblemError
 from diurnal.show.web.public import StreamName, service_of
 from diurnal.show.web.service import Service
@@ -44,7 +44,7 @@ SOLID = 366
 """Up to how many cycles the matrix of correlations is sent whole; of more, every so-manyeth."""
 
 
-@router.get("/check", responses={200: {"model": verdict.Checked}}, summary="Is it almost periodic?")
+@router.get("/check", responses={200: {"model": standing.Checked}}, summary="Is it almost periodic?")
 async def check(
     request: Request,
     period: Annotated[str | None, Query(max_length=16, description="Another period than the panel's: 7d.")] = None,

@@ -206,6 +206,7 @@ def _stream(stream: Published, rows: Sequence[Report], errors: Mapping[str, str]
         "reported": words.reported(plan),
         "told": [*_facts(stream), *errors.items()],
         "noise": plan.protection.noise.format(cycle=cycle),
+        "apart": plan.protection.apart.format(cycle=cycle),
         "when": when_out(plan),
         "spread": _spread(stream),
         "mechanism": plan.mechanisms_text,

@@ -4,8 +4,7 @@
     answers     what everybody may be told
     batches     readings as they are sent, and what became of them
     decisions   what the custodian asks for, starts and stops
-    standing    how everything stands, for the custodian
-    verdict     what the check found, for the custodian
+    standing    how everything stands, and what the check found, for the custodian
 
 Here is what finishes the description.
 """
@@ -16,9 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
-from diurnal.show.web.models import answers, batches, decisions, standing, verdict
+from diurnal.show.web.models import answers, batches, decisions, standing
 
-PARTS = (answers, batches, decisions, standing, verdict)
+PARTS = (answers, batches, decisions, standing)
 
 
 def examples() -> dict[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ let offer = null, waiting = 0, asking = null, unit = "", homes = null;
 
 // The level that is asked for, as an option that says what it does. Counts have levels of their own.
 function levelled() {
-  const counts = by("query").value === "share", all = [...by("level").options].filter((each) => "counts" in each.dataset === counts);
+  const counts = "counting" in by("query").selectedOptions[0].dataset, all = [...by("level").options].filter((each) => "counts" in each.dataset === counts);
   return all.find((each) => each.selected) ?? all[0];
 }
 

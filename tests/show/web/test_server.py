@@ -1,9 +1,12 @@
-"""The verb: what it refuses, and how it runs with TLS, behind a proxy, and on PostgreSQL in several processes."""
+"""How the service is run, with TLS, behind a proxy and on PostgreSQL, and how it ends: told to, or killed."""
 
+import concurrent.futures
 import json
+import signal
 import ssl
 import subprocess
-import sys
+import threading
+import time
 
 import httpx
 import pytest
@@ -111,31 +114,6 @@ def test_a_client_cannot_say_who_it_is(city):
     assert found[-1] == 429
 
 
-def test_on_postgresql_in_two_processes(tmp_path, postgres):
-    """Two processes on one database: batches sent to either are taken once, and both show all reports."""
-    where = postgres()
-    stream = services.found_city(tmp_path, reported=0, where=where)
-    homes, first = services.panel(), services.FIRST
-    with services.running(tmp_path, "--workers", 2, "--rate", 0, store=where) as process:
-        with Client(process.url, token=services.shown(tmp_path)["ingest"]) as client:
-            answers = [
-                client.send(homes.between(first + 4 * (n // 2), first + 4 * (n // 2) + 4), key=f"{n // 2}")
-                for n in range(12)
-            ]
-        assert [each["again"] for each in answers].count(False) == 6
-        for _ in range(20):
-            with Client(process.url) as client:
-                if len(list(client.reports(stream))) == 24:
-                    break
-        for _ in range(6):
-            with Client(process.url) as client:
-                assert client.promise(stream)["level"] == "strong"
-        assert process.end() == 0
-    curator = dn.Curator.open(where, profiles=tmp_path / "profiles")
-    assert len(curator.streams()[0].rows()) == 24
-    assert curator.verify().sound
-
-
 def test_it_says_where_it_listens(city):
     """With --json there is one line, once it listens; an interrupt ends it with code 0."""
     import signal
@@ -148,26 +126,87 @@ def test_it_says_where_it_listens(city):
     assert lines[-1]["event"] == "done"
 
 
-def test_processes_that_cannot_begin_are_given_up(tmp_path):
-    """Without its database, a service of two processes says why and ends with code 1, not as if all were well."""
-    store = "postgresql+psycopg://nobody@127.0.0.1:1/x"
-    words = ["serve", "--store", store, "--workers", "2", "--port", "0", "--profiles", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-c", services.RUN, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "Serving" not in done.stdout
+def test_killed_under_load_nothing_is_lost_or_doubled(tmp_path):
+    """Killed again and again while batches are sent and reports read, every batch is taken once, every report that
+    was seen stays as it was, the ledger is sound, and clients carry on with the service that comes back.
+    """
+    stream = services.found_city(tmp_path, reported=0)
+    homes, seen, wrong, done = services.panel(), {}, [], threading.Event()
+    process = services.Process(tmp_path, "--rate", 0).wait_until_ready()
+    tokens, url = services.shown(tmp_path), process.url
+
+    def send(cycle):
+        with Client(url, token=tokens["ingest"], patience=60) as client:
+            first = services.FIRST + 4 * cycle
+            return client.send(homes.between(first, first + 4), key=f"cycle {cycle}")
+
+    def watch():
+        with Client(url, patience=60) as client:
+            while not done.is_set():
+                for row in client.reports(stream, page=20):
+                    if seen.setdefault(row["step"], row["value"]) != row["value"]:
+                        wrong.append(row["step"])
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            sent = [pool.submit(send, cycle) for cycle in range(services.CYCLES - services.HISTORY)]
+            for pause in (0.3, 0.5, 0.4):
+                time.sleep(pause)
+                process.end(signal.SIGKILL)
+                process = services.Process(tmp_path, "--rate", 0, port=process.port).wait_until_ready()
+            answers = [each.result(timeout=60) for each in sent]
+    finally:
+        done.set()
+        watching.join(60)
+        process.end()
+    assert not wrong
+    assert len(answers) == 34
+    curator = dn.Curator.open(tmp_path / "city.db", profiles=tmp_path / "profiles")
+    rows = curator.streams()[0].rows()
+    assert [row.step for row in rows] == list(range(services.FIRST, services.CYCLES * 4))
+    values = {row.step: row.value for row in rows}
+    assert seen.items() <= values.items()
+    assert curator.verify().sound
 
 
-def test_dying_processes_are_not_started_for_ever(tmp_path):
-    """Processes that die as soon as they begin are started a few times; then it is an error."""
-    script = tmp_path / "dying.py"
-    script.write_text("""
-import sys
-from functools import partial
-from diurnal.show.web.workers import supervise
-if __name__ == "__main__":
-    supervise(partial(sys.exit, 3), 2)
-""")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert "5 processes died" in done.stderr
+def test_told_to_stop_it_finishes_what_it_began(city):
+    """On SIGTERM a batch that is being sent is still taken and answered, who listens is let go, the code is 0."""
+    folder, stream = city
+    body = services.csv_of(services.rows_of(services.panel().between(56, 60)))
+    with services.running(folder) as process:
+        events, began = [], threading.Event()
+
+        def slowly():
+            yield body[:1000]
+            began.set()
+            time.sleep(1.0)
+            yield body[1000:]
+
+        def listen():
+            with process.http() as client, client.stream("GET", f"/v1/streams/{stream}/events") as answer:
+                for line in answer.iter_lines():
+                    events.append(line)
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool, process.http("ingest") as client:
+            headers = {"Content-Type": "text/csv"}
+            answer = pool.submit(lambda: client.post("/v1/readings", content=slowly(), headers=headers))
+            began.wait(10)
+            while not events:
+                time.sleep(0.05)
+            # Both are in the house now, and not before its door.
+            time.sleep(0.3)
+            stopped = time.monotonic()
+            process.process.send_signal(signal.SIGTERM)
+            assert answer.result(20).json()["streams"][0]["reports"] == 4
+        listening.join(10)
+        assert not listening.is_alive()
+        assert process.process.wait(15) == 0
+        assert time.monotonic() - stopped < 15
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{process.url}/healthz")
+    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
+    assert len(curator.streams()[0].rows(56)) == 4

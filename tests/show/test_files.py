@@ -1,8 +1,9 @@
-"""Who was erased is left out of what comes next; and what is refused is said in the words of where it was asked."""
+"""What is written, whole or not at all, and who is left out; refusals in the words of where it was asked."""
 
 import json
 import pathlib
 import re
+import stat
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +12,9 @@ import diurnal as dn
 from diurnal.errors import InputError, texts
 from diurnal.readings.panel_export import write
 from diurnal.show.cli import app
-from diurnal.show.files import left_out
+from diurnal.show.files import check_target, left_out, write_whole
 from diurnal.study.town import Town
+from support import refuses
 
 SOURCE = pathlib.Path(dn.__file__).parent
 HOME = "home-000003"
@@ -26,6 +28,37 @@ def run(*words):
 def town():
     """A panel of a few homes."""
     return Town(homes=20, days=30, gap_rate=0).panel()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    """What cannot be written to its end leaves the file that was there, and nothing beside it."""
+    path = tmp_path / "rows.csv"
+    write_whole(path, "first", private=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    def fail(*_):
+        raise OSError("no room")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no room"):
+        write_whole(path, "second")
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_had_again_is_no_place_to_write(town, tmp_path):
+    """A panel, a store and what is read are refused as a target; a panel may take an older one's place."""
+    panel, store, rows = (tmp_path / name for name in ("homes.parquet", "city.db", "rows.csv"))
+    dn.save_panel(town, panel)
+    dn.Curator.open(store).close()
+    rows.write_text("mine")
+    for path in (panel, store):
+        with refuses(InputError, "output-is-panel-or-store"):
+            check_target(path)
+    with refuses(InputError, "output-is-input"):
+        check_target(rows, [tmp_path / "." / "rows.csv"])
+    check_target(rows)
+    check_target(panel, panel=True)
 
 
 def test_a_successor_is_started_without_who_was_erased(town, tmp_path):

@@ -1,8 +1,9 @@
-"""What goes wrong on the command line: a sentence and an exit code, never a traceback, and nothing half done."""
+"""What all verbs share: their examples run, what goes wrong is a sentence and a code, and nothing is half done."""
 
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -14,13 +15,16 @@ import tomllib
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 import diurnal as dn
 import support
+from command import run
+from diurnal.show.cli import app
 from diurnal.show.cli.verbs import _failure
 from diurnal.study.town import Town
 
-PROJECT = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((pathlib.Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 MODULE, FUNCTION = PROJECT["scripts"]["diurnal"].split(":")
 SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"
 """What an installer writes into the command `diurnal`."""
@@ -28,7 +32,8 @@ SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"
 DIURNAL = [sys.executable, "-c", SCRIPT]
 
 
-def run(*arguments, **more):
+def ran(*arguments, **more):
+    """Run the command in a process of its own."""
     return subprocess.run([*DIURNAL, *map(str, arguments)], capture_output=True, text=True, check=False, **more)
 
 
@@ -95,7 +100,7 @@ def test_wrong_usage_is_a_sentence(store, tmp_path, what):
     shutil.copytree(store, tmp_path, dirs_exist_ok=True)
     dn.save_panel(Town(homes=30, days=5).panel(), tmp_path / "short.parquet")
     words, code, about = WRONG[what]
-    assert about in is_a_sentence(run(*words, cwd=tmp_path), code)
+    assert about in is_a_sentence(ran(*words, cwd=tmp_path), code)
 
 
 def test_a_plan_for_other_households_is_refused(store, tmp_path):
@@ -104,12 +109,12 @@ def test_a_plan_for_other_households_is_refused(store, tmp_path):
     panel = dn.open_panel(tmp_path / "others.parquet")
     names = dn.Panel.from_array(panel.readings, grid=panel.grid, households=[f"z{i}" for i in range(4)])
     dn.save_panel(names, tmp_path / "others.parquet")
-    said = is_a_sentence(run("report", tmp_path / "others.parquet", "--store", store / "city.db"), 1)
+    said = is_a_sentence(ran("report", tmp_path / "others.parquet", "--store", store / "city.db"), 1)
     assert "None of the 4 households is on the roster" in said
     other = (store / "plan.json").read_text().replace('"epsilon": "1"', '"epsilon": "0.5"')
     (tmp_path / "other.json").write_text(other)
     words = ("--history", store / "homes.parquet", "--store", store / "city.db", "--acknowledge", "untested")
-    assert "The cap is" in is_a_sentence(run("start", tmp_path / "other.json", *words), 1)
+    assert "The cap is" in is_a_sentence(ran("start", tmp_path / "other.json", *words), 1)
 
 
 def test_a_store_of_a_later_version_is_refused(store, tmp_path):
@@ -118,7 +123,7 @@ def test_a_store_of_a_later_version_is_refused(store, tmp_path):
     with sqlite3.connect(tmp_path / "city.db") as connection:
         connection.execute("update facts set value = '99' where name = 'version'")
     connection.close()
-    assert "version 99" in is_a_sentence(run("status", "--store", tmp_path / "city.db"), 1)
+    assert "version 99" in is_a_sentence(ran("status", "--store", tmp_path / "city.db"), 1)
 
 
 NARROW = [
@@ -131,7 +136,7 @@ NARROW = [
 @pytest.mark.parametrize("words", NARROW, ids=["plan", "ledger", "help"])
 def test_a_narrow_terminal_is_wide_enough(store, words):
     """On a terminal of 40 columns everything is still said, and no table is wider."""
-    done = run(*words, cwd=store, env={**os.environ, "COLUMNS": "40"})
+    done = ran(*words, cwd=store, env={**os.environ, "COLUMNS": "40"})
     assert done.returncode == 0
     tables = [line for line in done.stdout.splitlines() if "head " not in line and "most charged" not in line]
     assert max(map(len, tables)) <= 40
@@ -160,7 +165,7 @@ def test_whoever_stops_reading_loses_nothing(store, tmp_path):
         assert process.wait() == 1
     assert "Traceback" not in said
     assert "Output was closed" in said
-    again = run("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s")
+    again = ran("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s")
     assert again.stdout.splitlines()[0] == first.decode().strip()
     assert len(again.stdout.splitlines()) == 20 * 48
 
@@ -181,8 +186,8 @@ def test_an_interrupt_falls_between_two_batches(store, tmp_path, after):
     if process.returncode:
         assert b"nothing is half done" in said
     seen += [line for line in rest.splitlines(keepends=True) if line.endswith(b"\n")]
-    assert run("ledger", "--store", "city.db", "--verify", cwd=tmp_path / "s").returncode == 0
-    again = run("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s").stdout
+    assert ran("ledger", "--store", "city.db", "--verify", cwd=tmp_path / "s").returncode == 0
+    again = ran("report", "homes.parquet", "--store", "city.db", "--json", cwd=tmp_path / "s").stdout
     assert again.encode().startswith(b"".join(seen))
     steps = [json.loads(line)["step"] for line in again.splitlines()]
     assert steps == list(range(480, 30 * 48))
@@ -236,9 +241,6 @@ def test_an_interrupted_import_leaves_no_half_of_a_file(tmp_path, after):
 
 def test_a_mistake_of_our_own_shows_no_value(store, monkeypatch, capsys):
     """An error that nobody foresaw is told by its kind and place: its text might show a reading."""
-    from typer.testing import CliRunner
-
-    from diurnal.show.cli import app
 
     def fail(*arguments, **more):
         raise KeyError("a reading of 12345")
@@ -263,11 +265,11 @@ def test_a_name_cannot_steer_a_terminal(tmp_path):
     dn.Curator.open(tmp_path / "city.db").start(
         plan, history=panel.first(10), acknowledge="untested", accept_worse=True
     )
-    done = run("report", tmp_path / "homes.parquet", "--store", tmp_path / "city.db")
+    done = ran("report", tmp_path / "homes.parquet", "--store", tmp_path / "city.db")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert "[31mred" in done.stdout
-    assert "\x1b" not in run("check", "\x1b[31m.csv").stderr
+    assert "\x1b" not in ran("check", "\x1b[31m.csv").stderr
 
 
 def test_completion_can_be_installed():
@@ -278,3 +280,132 @@ def test_completion_can_be_installed():
     done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
     assert "complete" in done.stdout
+
+
+def served(*arguments):
+    """What the service prints for programs once it listens, in a process of its own; then it is told to stop."""
+    command = [sys.executable, "-c", "from diurnal.show.cli import main; main()", *map(str, arguments), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        process.terminate()
+        assert process.wait(30) == 0, process.stderr.read()
+    return json.loads(line)
+
+
+LESS = {
+    "demo": ("--homes", "20", "--days", "16"),
+    "compare": ("--draws", "2"),
+    "audit": ("--no-attacks",),
+    "serve": ("--port", "0"),
+}
+"""What examples that take long are given besides."""
+
+
+AS_THEY_STAND = {"check", "report", "drift", "status", "ledger"}
+"""Verbs whose examples may be run twice, so that they are seen to speak to people too."""
+
+
+def keys_told():
+    """By verb, the keys of its JSON as the docs tell them."""
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "howto" / "diurnal-toml.md").read_text()
+    rows = re.search(r"^\| verb \| keys.*?\n\n", page, flags=re.S | re.M)[0]
+    told = {
+        verb: set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|; with.*", "", keys)))
+        for verbs, keys in re.findall(r"^\| (`.*?) \| (.*?) \|$", rows, flags=re.M)
+        for verb in re.findall(r"`([\w-]+)`", verbs)
+    }
+    return {**told, "ledger": told["ledger"] | {"sound", "findings", "not_checked"}}
+
+
+def test_the_examples_of_the_help_run_and_print_the_keys_of_the_docs(tmp_path, monkeypatch):
+    """The example at the end of each verb's help runs, one verb after the other, and with --json it prints the keys
+    that the docs tell of that verb, none more and none less.
+    """
+    names = re.findall(r"^│ ([a-z-]+) +[A-Z]", run("--help").stdout, flags=re.M)
+    told = keys_told()
+    assert sorted(names) == sorted(told)
+    later = [
+        "report",
+        "watch",
+        "export",
+        "drift",
+        "close",
+        "status",
+        "ledger",
+        "backup",
+        "raise-cap",
+        "erase",
+        "move-out",
+    ]
+    last = ["token", "serve", "stop", "fence", "demo", "reproduce", "compare", "audit"]
+    order = ["town", "import", "check", "plan", "start", *later, *last]
+    assert sorted(names) == sorted(order)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "inbox").mkdir()
+    found = {}
+    for name in order:
+        (example,) = re.findall(r"Example: (diurnal .*)", run(name, "--help").stdout)
+        given = {"DIGEST": found.get("check", {}).get("digest"), "HEAD": found.get("status", {}).get("head")}
+        words = [given.get(word, word) for word in shlex.split(example.strip())]
+        assert words[:2] == ["diurnal", name]
+        words += LESS.get(name, ())
+        if name == "watch":
+            shutil.copy(tmp_path / "town.csv.gz", tmp_path / "inbox")
+        if name in AS_THEY_STAND:
+            assert run(*words[1:]).stdout.strip(), name
+        if name == "serve":
+            found[name] = served(*words[1:])
+        else:
+            found[name] = json.loads(run(*words[1:], "--json").stdout.splitlines()[0])
+        assert found[name]["version"] == 1
+        assert found[name].keys() - {"version", "verb"} == told[name] - {"verb"}, name
+
+
+def test_what_only_an_import_can_be_told_is_said_so(town):
+    """A verb without the flag that a hint names says to import first."""
+    (town / "plain.csv").write_text("household,time,value\na,2012-07-01 00:00,1\nb,2012-07-01 00:30,1\n")
+    done = run("plan", "plain.csv", "--epsilon", "1", code=1)
+    assert (
+        "Hint: Import the readings first: diurnal import FILES --out homes.parquet. For that command: Give --"
+        in done.stderr
+    )
+
+
+def test_what_cannot_be_had_again_is_not_written_over(started):
+    """A panel, a store or what is read is never the place of an output."""
+    before = {path.name: path.read_bytes() for path in started.iterdir() if path.is_file()}
+    history = ("--epsilon", "1", "--history", "20")
+    for words in (
+        ("plan", "homes.parquet", *history, "--out", "homes.parquet"),
+        ("plan", "homes.parquet", *history, "--certificate", "open.parquet"),
+        ("plan", "homes.parquet", *history, "--out", "city.db"),
+        ("export", "--store", "city.db", "--out", "homes.parquet"),
+        ("import", "homes.csv.gz", "--zone", "Australia/Sydney", "--out", "homes.csv.gz"),
+        ("check", "homes.parquet", "--draw", "homes.parquet"),
+    ):
+        run(*words, code=1)
+    assert {path.name: path.read_bytes() for path in started.iterdir() if path.is_file()} == before
+
+
+def test_logs_are_json_lines_on_standard_error(started):
+    """With --log-level info a verb logs what it does as JSON lines, public fields only, and prints as before."""
+    plain = run("report", "homes.parquet", "--store", "city.db", "--json")
+    logged = run("report", "homes.parquet", "--store", "city.db", "--json", "--log-level", "info")
+    assert logged.stdout == plain.stdout
+    lines = [json.loads(line) for line in logged.stderr.splitlines() if line.startswith("{")]
+    assert [line["event"] for line in lines] == ["begun", "reported", "done"]
+    assert lines[1].keys() == {"time", "level", "event", "verb", "plan", "rows"}
+    run("status", "--store", "city.db", "--log-level", "loud", code=2)
+
+
+def test_the_version_can_be_asked_for():
+    """`diurnal --version` says which diurnal this is, and needs no verb."""
+    assert run("--version").stdout == f"diurnal {dn.__version__}\n"
+
+
+def test_hints_read_well(town):
+    """Flags in a hint stand where arguments stood, without stray spaces."""
+    (town / "retailer.csv").write_text("who,when,what\n1,2,3\n")
+    said = run("import", "retailer.csv", "--out", "x.parquet", code=1).stderr
+    assert "--household, --time, --value and --source-unit" in said

@@ -1,13 +1,8 @@
-"""Reports as they are read: in pages that add up, in formats that agree, with tags that hold."""
+"""Reports as they are read: streams, promises and ranges, with tags that hold."""
 
-import csv
 import gzip
-import io
-import json
 import re
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from markupsafe import escape
@@ -15,65 +10,16 @@ from markupsafe import escape
 import diurnal as dn
 import services
 from diurnal.curator.public_reader import Reader
-from diurnal.errors import ReadingsError, StoreError
+from diurnal.errors import StoreError
 from diurnal.planning.planner import when_out
 from diurnal.planning.prediction import short
-from diurnal.show.web.problems import of_error
 
 LAST = services.FIRST + 31
-
-
-def released(folder):
-    curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
-    return [row.to_json() for row in curator.streams()[0].rows()]
 
 
 def report(folder, first, steps=4):
     curator = dn.Curator.open(folder / "city.db", profiles=folder / "profiles")
     curator.streams()[0].report(services.panel().between(first, first + steps))
-
-
-@pytest.fixture
-def url(city):
-    return f"/v1/streams/{city[1]}/reports"
-
-
-def test_pages_add_up_to_the_whole(asked, city, url):
-    """Page after page by cursor, in JSON and by Link, every row comes once and in order; so does one large page."""
-    client, whole = asked(), released(city[0])
-    assert client.get(url).json()["rows"] == whole
-    found, cursor = [], {}
-    while cursor is not None:
-        page = client.get(url, params={"limit": 5, **cursor})
-        found += page.json()["rows"]
-        cursor = {"cursor": page.json()["next"]} if page.json()["next"] else None
-        assert ("next" in page.links) == (cursor is not None)
-    assert found == whole
-    lines, link = [], f"{url}?limit=7&format=csv"
-    while link:
-        page = client.get(link)
-        lines += list(csv.DictReader(io.StringIO(page.text)))
-        link = page.links.get("next", {}).get("url")
-    assert [line["value"] for line in lines] == [row["value"] for row in whole]
-
-
-def test_formats_agree(asked, url, city):
-    """JSON, CSV, Arrow and Parquet have the same rows, whether asked for by Accept or by name."""
-    client, whole = asked(), released(city[0])
-    readers = {
-        "application/json": lambda body: json.loads(body)["rows"],
-        "text/csv": lambda body: [
-            {**row, "step": int(row["step"])} for row in csv.DictReader(io.StringIO(body.decode()))
-        ],
-        "application/vnd.apache.arrow.stream": lambda body: pa.ipc.open_stream(body).read_all().to_pylist(),
-        "application/vnd.apache.parquet": lambda body: pq.read_table(io.BytesIO(body)).to_pylist(),
-    }
-    for (media, reader), name in zip(readers.items(), ("json", "csv", "arrow", "parquet"), strict=True):
-        by_accept = client.get(url, headers={"Accept": f"{media}, */*;q=0.1"})
-        by_name = client.get(url, params={"format": name})
-        assert by_accept.headers["content-type"].startswith(media)
-        assert reader(by_accept.content) == whole == reader(by_name.content)
-    assert client.get(url, headers={"Accept": "image/png"}).json()["code"] == "format"
 
 
 def test_a_range_is_by_step_or_by_time(asked, url):
@@ -155,18 +101,6 @@ def test_a_range_without_an_end_is_never_finished(asked, city, url):
         assert "immutable" not in asked().get(url, params=params).headers["cache-control"], params
 
 
-def test_what_is_kept_is_kept_by_format(asked, url):
-    """Asked for the same finished range as JSON, CSV, packed and plain, each is answered as asked, twice."""
-    client, params = asked(), {"start": "24", "stop": "56"}
-    for _ in range(2):
-        for accept in ("application/json", "text/csv"):
-            for packing in ("gzip", "identity", "gzip;q=0"):
-                asking = {"Accept": accept, "Accept-Encoding": packing}
-                found = client.get(url, params=params, headers=asking)
-                assert found.headers["content-type"].startswith(accept)
-                assert (found.headers.get("content-encoding") == "gzip") == (packing == "gzip"), packing
-
-
 def test_a_head_is_a_get_without_a_body(city):
     """HEAD answers with the status and headers of a GET, and nothing else; of endless events there is none."""
     with services.running(city[0]) as process, process.http() as client:
@@ -227,23 +161,6 @@ def test_what_another_process_wrote_is_seen(asked, city, url):
     raise AssertionError("not seen")
 
 
-def test_a_page_never_has_more_than_the_service_allows(asked, url):
-    """Asked for more rows than a page may have, a client gets a page and a cursor."""
-    found = asked(limits={"requests": 0, "page": 10}).get(url, params={"limit": 1000}).json()
-    assert (len(found["rows"]), found["next"]) == (10, f"step-{services.FIRST + 10}")
-
-
-def test_the_cache_is_no_larger_than_it_may_be(asked, url):
-    """Of pages without end only so many bytes are kept."""
-    client = asked(limits={"requests": 0, "cache": 20_000})
-    for start in range(24, 50):
-        for stop in range(start + 1, 54):
-            assert client.get(url, params={"start": start, "stop": stop}).status_code == 200
-    service = client.app.state.service
-    assert 0 < service.pages.size() <= 10_000
-    assert 0 < service.answers.total() <= 10_000
-
-
 def test_the_promise_is_whole(asked, city):
     """The promise has numbers, neighbours, assumptions, limits and sentences, as the stream itself tells them."""
     found = asked().get(f"/v1/streams/{city[1][:8]}/promise").json()
@@ -276,12 +193,6 @@ def test_a_stream_s_page_says_how_large_its_error_is_and_when_rows_come(asked, c
     assert str(escape(when_out(plan))) in page
 
 
-def test_a_column_that_is_not_there_is_named_without_python():
-    """Who sends a body without a value is told of its columns, and not of an argument of the library."""
-    error = of_error(ReadingsError("column-unclear", role="value", columns=2, choices="value, kwh"))
-    assert error.hint == "Rename the column to one of the recognised names: value, kwh."
-
-
 def test_times_are_taken_as_a_browser_writes_them(asked, city):
     """A time with fractions of a second, as toISOString() gives it, is the time without them."""
     _, stream = city
@@ -289,16 +200,3 @@ def test_times_are_taken_as_a_browser_writes_them(asked, city):
     answers = [asked().get(f"/v1/streams/{stream}/reports", params={"start": time}) for time in times]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json()["rows"] == answers[1].json()["rows"]
-
-
-@pytest.mark.parametrize("path", ["/v1/streams", "/v1/streams/{}/reports", "/v1/custodian/ledger", "/healthz"])
-def test_a_parameter_that_is_not_known_is_refused(path, asked, city):
-    """A question with a parameter that its route does not know is not answered as if it had none."""
-    _, stream = city
-    client, path = asked("custodian"), path.format(stream)
-    assert client.get(path).status_code == 200
-    refused = client.get(path, params={"from": "2022-07-01", "to": "2022-07-02"})
-    assert refused.status_code == 422
-    assert refused.json()["code"] == "parameter"
-    if path.endswith("/reports"):
-        assert "start, stop" in refused.json()["remedy"]
