@@ -28,7 +28,8 @@ def test_a_reader_has_the_streams_rows(city):
     found = reader.look().streams[0]
     assert (found.first_step, found.last_step) == (16, 19)
     assert [row.group for row in reported[: found.width]] == list(found.names)
-    assert reader.rows(found, range(16, 24)) == reported
+    assert reader.rows(found, range(16, 24)) == reader.rows(found, range(16, 20)) == reported
+    assert reader.rows(found, range(17, 18)) == reported[found.width : 2 * found.width]
     assert reader.rows(found, range(20, 20)) == []
 
 
