@@ -44,7 +44,7 @@ def test_a_batch_is_buffered_and_its_rows_have_no_numbers():
 
 def test_one_pass_learns_every_name_and_time_once(spark):
     """From rows in any number of parts: how many they are, and a buffer with each home and each time of them."""
-    frame = spark.createDataFrame(two_homes().to_pandas()).repartition(3)
+    frame = spark.createDataFrame(two_homes()).repartition(3)
     buffer, n_rows = learn(dn.read(frame, minutes=30))
     try:
         assert n_rows == 96

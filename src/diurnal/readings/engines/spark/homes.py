@@ -133,7 +133,7 @@ def _made(
         made = kernel(block)
     except DiurnalError as error:
         # As data: an exception in a task would be tried again, and come back as a trace.
-        nothing = [pa.array([None], field.type) for field in schema[:-1]]
+        nothing = [pa.array([None], field.type) for field in list(schema)[:-1]]
         said = pa.array([json.dumps(refusal(error))], pa.string())
         return pa.RecordBatch.from_arrays([*nothing, said], schema=schema)
     values = pa.array(made.readings.T.ravel(), mask=~made.present.T.ravel())
