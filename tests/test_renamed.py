@@ -20,6 +20,12 @@ def test_an_old_name_is_understood_and_said_to_be_old():
     assert [each.filename for each in caught] == [__file__]
 
 
+def test_both_names_at_once_are_refused():
+    """A value by the old name never takes the place of one by the new name."""
+    with pytest.raises(TypeError, match=r"^paint\(\) got both length= and size="):
+        paint(length=3, size=4)
+
+
 def test_a_new_name_brings_no_warning():
     """Whoever uses the names of now hears nothing, and the function keeps its own name and words."""
     with warnings.catch_warnings():

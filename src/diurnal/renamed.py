@@ -22,6 +22,8 @@ def renamed(**names: str) -> Callable[[Callable[Given, Found]], Callable[Given, 
         def done(*args: Given.args, **more: Given.kwargs) -> Found:
             for old, new in names.items():
                 if old in more:
+                    if new in more:
+                        raise TypeError(f"{name}() got both {new}= and {old}=, which is its earlier name")
                     warnings.warn(f"{name}({old}=...) is now {new}=...", DeprecationWarning, stacklevel=2)
                     more[new] = more.pop(old)
             return work(*args, **more)

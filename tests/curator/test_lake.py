@@ -247,6 +247,23 @@ def test_who_is_erased_is_gone_from_the_lake(homes, silence):
     assert rows[0] == rows[1]
 
 
+def test_an_erasure_that_is_only_rehearsed_leaves_every_plan_its_profiles(homes, tmp_path, silence):
+    """With two plans over one lake a rehearsal changes nothing: both report on, and then one can erase."""
+    panel = homes[1]
+    curator = dn.Curator.open(tmp_path / "city.db", dn.Budget(pattern="9", cycle="9"))
+    streams = [
+        curator.start(wanted, history=panel.first(wanted.history), acknowledge="untested", accept_worse=True)
+        for wanted in (plan(panel), plan(panel, query=dn.Sum()))
+    ]
+    with curator.rehearsed():
+        curator.erase("h07")
+    assert all(folder_of(stream).is_dir() for stream in streams)
+    assert curator.verify().sound
+    assert all(stream.report(panel.between(12, 16)) for stream in streams)
+    curator.erase("h07")
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"h07" in file.read_bytes()]
+
+
 def test_profiles_that_a_killed_process_has_left_are_gone_with_the_next_report(homes, tmp_path):
     """Killed after an erasure and before the older table was deleted: who opens the store next deletes it when it
     reports, and leaves other stores' tables alone.

@@ -9,7 +9,7 @@ import support
 from diurnal import Basis, Ellipsoid, Plan, Share
 from diurnal.promise.body import Sensitivity
 from diurnal.promise.budget import epsilon_of
-from diurnal.promise.composition import LaplaceLaw, Law, NormLaw, norm_law
+from diurnal.promise.composition import LaplaceLaw, Law, NormLaw, _norm_below, norm_law
 from diurnal.promise.mechanisms import Cube, Laplace
 from diurnal.readings.grid import Grid
 
@@ -74,6 +74,27 @@ def test_the_law_of_l2_norm_noise_is_that_of_its_draws(size):
         assert _delta(norm_law(ONE, size, Fraction(1, 10**9)), epsilon) == pytest.approx(drawn.mean(), abs=error)
     off = _delta(norm_law(Fraction("1.1"), size, Fraction(1, 10**9)), 0.0)
     assert abs(off - np.maximum(0, 1 - np.exp(-losses)).mean()) > error
+
+
+@pytest.mark.parametrize("size", [48, 100, 168, 336, 672])
+def test_many_coefficients_are_composed_by_the_same_law(size):
+    """However many coefficients there are, P(L <= l) is that of draws, and losses are at most those by zCDP.
+
+    On the reals l2-norm noise is epsilon^2/(2 size)-zCDP, which a privacy-loss distribution only improves on, and a
+    Gaussian of that zCDP is close to it: a loss far below it would be a wrong integral.
+    """
+    law = norm_law(ONE, size, Fraction(1, 10**12))
+    for times in (1, 7, 52):
+        by_zcdp = float(epsilon_of(times * ONE / (2 * size), DELTA))
+        assert 0.8 * by_zcdp < float(law.composed(times, DELTA)) < by_zcdp
+        assert 0.01 <= law.told(times, 0.01) <= 1
+    rng = np.random.default_rng(3)
+    directions = rng.normal(size=(40_000, size))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    v = directions * rng.gamma(size, size=40_000)[:, None]
+    losses = np.linalg.norm(v + np.eye(size)[0], axis=1) - np.linalg.norm(v, axis=1)
+    levels = np.quantile(losses, [0.1, 0.5, 0.9])
+    assert _norm_below(levels, 1.0, size) == pytest.approx([0.1, 0.5, 0.9], abs=0.01)
 
 
 def _delta(law, epsilon):

@@ -115,9 +115,10 @@ class LakeCohort(Cohort):
         cohorts = (record.cohort for record in store.records())
         belong = {each.folder.rpartition("/")[2] for each in cohorts if isinstance(each, LakeCohort)}
         for name in self._engine.names(folder):
-            # Other stores may have theirs there.
-            if name.startswith(f"{store.lineage}-") and name not in belong:
-                self._engine.discard(f"{folder}/{name}")
+            # Other stores may have theirs there, and what this transaction replaces stays until it has happened.
+            place = f"{folder}/{name}"
+            if name.startswith(f"{store.lineage}-") and name not in belong and not store.replaces(place):
+                self._engine.discard(place)
         store.swept.add(folder)
 
     def has_profile(self, record: StreamRecord) -> Marks:

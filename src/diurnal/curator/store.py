@@ -422,6 +422,10 @@ class Store:
         """Drop something outside the database, by its name, once the transaction has happened."""
         self._old[name] = drop
 
+    def replaces(self, name: str) -> bool:
+        """Whether something outside the database is dropped once this transaction has happened, and not before."""
+        return name in self._old
+
     def _write(self, record: StreamRecord, *, new: bool, roster: bool = True) -> str:
         """Write a plan, and what is kept beside it. Returns a digest of both."""
         token, number = uuid.uuid4().hex, record.number

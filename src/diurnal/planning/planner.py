@@ -239,7 +239,10 @@ def when_out(plan: Plan) -> str:
     waits += f", and {deadline} steps later at the latest"
     sooner = ""
     if length == slots > 1 and plan.protection.noisy_variations:
-        sooner = " The cycle mechanism blocks gives them sooner, usually with a larger error; a change in many cycles then costs more."
+        sooner = (
+            " The cycle mechanism blocks gives them sooner, usually with a larger error; a change in many cycles "
+            "then costs more."
+        )
     return f"{said}{waits}.{sooner}"
 
 

@@ -29,6 +29,9 @@ STEPS = 100
 MOST = 20
 """Up to which epsilon of a release, and which grain of all, distributions are asked: beyond, they mean nothing."""
 
+QUADRATURE = 1e-10
+"""By how much, at most, a distribution that is integrated numerically is off for one release; taken off delta."""
+
 DELTAS = tuple(Fraction(f"{10 ** (-place / 10):.2e}") for place in range(1, 70, 3))
 """At which deltas zero-concentrated privacy is read to say how often a change is told."""
 
@@ -121,6 +124,8 @@ class NormLaw(Law):
         # By symmetry the loss under the other law is minus this one: delta(e) = P(L > e) - e^e P(L < -e).
         deltas = np.clip(1 - below - np.exp(losses) * below[::-1], 0.0, 1.0)
         deltas[-1] = 0.0
+        # They fall with the loss; where rounding says otherwise, the larger one holds.
+        deltas = np.maximum.accumulate(deltas[::-1])[::-1]
         return privacy_loss_distribution.PrivacyLossDistribution(
             pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(loss / STEPS, -STEPS, STEPS, deltas)
         )
@@ -141,11 +146,11 @@ def _norm_below(losses: Floats, most: float, size: int) -> Floats:
     With r = |v| of law Gamma(size) and the cosine u of the angle between v and the move s, L = sqrt(r^2 + 2 r s u +
     s^2) - r, so that L <= l just where (1 + u)/2 <= (s + l)/(2s) (r - h)/r, h = (s - l)/2; and (1 + u)/2 is Beta(b,
     b) with b = (size - 1)/2. What is left is an integral over t = r - h > 0, taken by the trapezoid rule in log t,
-    where it converges faster than any power.
+    where it converges faster than any power once the step is well below the width of the density, 1/sqrt(size).
     """
     from scipy import special
 
-    step = 0.1
+    step = min(0.1, 0.3 / math.sqrt(size))
     t = np.exp(np.arange(-60, math.log(50 * size + 1000), step))[None, :]
     h = ((most - losses) / 2)[:, None]
     density = np.exp((size - 1) * np.log(h + t) - (h + t) - special.gammaln(size))
@@ -175,7 +180,8 @@ def _with_distribution(law: Law, times: int) -> list[Law]:
 def _by_distribution(law: Law, times: int, delta: Fraction) -> Fraction:
     """Read from a privacy-loss distribution, with what integers differ from it taken off (theory 3.1)."""
     grain = times * float(law.grain)
-    found = _repeated(law, times).get_epsilon_for_delta(float(delta) * math.exp(-grain))
+    left = float(delta) * math.exp(-grain) - times * QUADRATURE
+    found = _repeated(law, times).get_epsilon_for_delta(left) if left > 0 else math.inf
     # Its arithmetic is in floats: their error is far below this.
     return Fraction((found + 2 * grain) * (1 + 1e-6)) if math.isfinite(found) else Fraction(10**9)
 
@@ -187,7 +193,8 @@ def _curve(law: Law, times: int) -> list[tuple[float, float]]:
     for each in _with_distribution(law, times):
         grain, together = times * float(each.grain), _repeated(each, times)
         for epsilon in np.linspace(0, times * float(each.epsilon or 0), 400).tolist():
-            delta = math.exp(grain) * together.get_delta_for_epsilon(max(0.0, epsilon - 2 * grain))
+            found_at = together.get_delta_for_epsilon(max(0.0, epsilon - 2 * grain))
+            delta = math.exp(grain) * (found_at + times * QUADRATURE)
             found.append((epsilon, float(delta)))
     return found
 

@@ -166,8 +166,9 @@ def _l2_group(size: int, rate: Fraction, proposal: Fraction) -> _Group:
     parts = _l2_parts(size, rate)
     groups = tuple(_l2_group(*part, proposal) for part in parts)
     rates = [part_rate for _, part_rate in parts] or [proposal]
-    # The proof of the sampler: acceptance is a probability because the squares of the rates fit the rate's.
-    assert sum(r * r for r in rates) * (1 if parts else size) <= rate * rate
+    # Acceptance is a probability because the squares of the rates add up to at most the square of this one.
+    if sum(r * r for r in rates) * (1 if parts else size) > rate * rate:
+        raise AssertionError("a proposal would be accepted with more than certainty")
     unit = math.lcm(rate.denominator, *(r.denominator for r in rates))
     tries = 3 if len(parts) == 4 else 2
     return _Group(

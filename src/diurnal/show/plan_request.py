@@ -195,7 +195,7 @@ QUERIES = {
         counts=True,
     ),
 }
-"""Every query that can be asked for, by its name. The flag's help, errors and the explorer's options are made from it."""
+"""Every query that can be asked for, by its name. Help, errors and the explorer's options are made from it."""
 
 QUERY_NAMES = ", ".join(f"{name} ({choice.needs})" if choice.needs else name for name, choice in QUERIES.items())
 """Their names, with what each needs."""
