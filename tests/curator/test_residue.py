@@ -327,6 +327,10 @@ def test_of_a_closed_cycle_postgresql_has_no_dead_rows(level, postgres, tmp_path
     stream.report(some(mine, STEP, STEP + 2))
     stream.close(before=BEGIN + 4)
     assert {row.step for row in stream.rows()} == set(range(BEGIN, BEGIN + 4))
+    for _ in range(5):
+        # A table that could not be locked in time is written anew by the next transaction.
+        if found():
+            stream.close(before=BEGIN + 4)
     assert found() == []
 
 

@@ -134,12 +134,12 @@ def test_a_broken_promise_is_the_first_thing_on_the_page(audits_of, tmp_path):
 def test_what_was_not_refused_is_broken(audits_of, tmp_path):
     """A refusal that did not come is among the facts; the others are one sentence."""
     result = audits_of["pattern"]
-    refusals = [fact for fact in result.facts if fact.name.startswith(page.REFUSED)]
+    refusals = [fact for fact in result.facts if fact.tried]
     bad = dataclasses.replace(refusals[0], held=False, says="It was not refused.")
     markdown, _ = pages(tmp_path, dataclasses.replace(result, facts=(bad, *refusals[1:])))
     assert f"| {bad.name} | BROKEN | It was not refused. |" in markdown
     (kept,) = re.findall(r"refused as it must be: (.*)\.", markdown)
-    assert kept.split("; ") == [fact.name.removeprefix(page.REFUSED) for fact in refusals[1:]]
+    assert kept.split("; ") == [fact.tried for fact in refusals[1:]]
 
 
 def test_an_audit_that_found_nothing_says_that_it_proves_nothing(audits_of, tmp_path):

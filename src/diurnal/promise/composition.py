@@ -29,7 +29,7 @@ STEPS = 100
 MOST = 20
 """Up to which epsilon of a release, and which grain of all, distributions are asked: beyond, they mean nothing."""
 
-QUADRATURE = 1e-10
+QUADRATURE = 3e-12
 """By how much, at most, a distribution that is integrated numerically is off for one release; taken off delta."""
 
 DELTAS = tuple(Fraction(f"{10 ** (-place / 10):.2e}") for place in range(1, 70, 3))

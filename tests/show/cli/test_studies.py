@@ -52,9 +52,9 @@ def test_the_verb_takes_a_history_and_refuses_what_is_none(homes):
         (("--open-data", panel), "The open data has readings of the private panel."),
         (("--epsilon", "0"), "epsilon"),
         (("--mean-reading", "nan"), "mean_reading"),
-        (("--level", "0"), "mean_reading=0"),
-        (("--domain", "9", "9"), "domain=(9, 9)"),
-        (("--profile-range", "9", "3"), "profile_range=(9, 3)"),
+        (("--level", "0"), "mean_reading"),
+        (("--domain", "9", "9"), "domain to increase, got (9, 9)"),
+        (("--profile-range", "9", "3"), "profile_range"),
         (("--domain", "0", "10"), "readings are outside the domain"),
     ):
         done = run("compare", panel, "--out", str(out), *words)
