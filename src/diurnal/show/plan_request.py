@@ -20,7 +20,12 @@ from diurnal.promise.query import Histogram, Mean, Query, Share, Sum
 BOUNDS = "Bounds, from public knowledge"
 NOISE = "Noise"
 
-REPORTED, PROMISED, WHO, MORE = "What is reported", "What is promised", "Who and how long", "Noise, and what else"
+REPORTED, PROMISED, WHO, MORE = (
+    "What is reported",
+    "What is promised",
+    "Who and how long",
+    "Noise and other settings",
+)
 SECTIONS = (REPORTED, PROMISED, WHO, BOUNDS, MORE)
 """The explorer's sections; the last is folded."""
 
@@ -216,10 +221,13 @@ class PlanRequest:
 
     epsilon: str | None = asked(
         None,
-        "For a shift of a home's periodic component, for ever.",
+        "For a shift of a home's periodic component, over all reports.",
         limits=DECIMAL,
         control=Control(
-            PROMISED, "ε for a shift of the usual cycle, for ever", cycle_label=EPSILON_OF_A_CYCLE, **AN_EPSILON
+            PROMISED,
+            "ε for a shift of the usual cycle, over all reports",
+            cycle_label=EPSILON_OF_A_CYCLE,
+            **AN_EPSILON,
         ),
     )
     query: str = asked(
@@ -370,7 +378,7 @@ class PlanRequest:
         description="For Gaussian noise: 1e-6.",
         panel=NOISE,
         limits={"pattern": r"^(0\.[0-9]{1,20}|1e-[0-9]{1,2})$"},
-        control=Control(MORE, "δ, for gaussian", kind="chance", placeholder="none"),
+        control=Control(MORE, "δ, for Gaussian noise", kind="chance", placeholder="none"),
     )
     grace: int = asked(
         2,
@@ -391,9 +399,9 @@ class PlanRequest:
     )
     minimum_group: int = asked(
         15,
-        "The least homes a published sum may be of.",
+        "Minimum number of homes in a published sum.",
         limits={"ge": 1, "le": 10**6},
-        control=Control(MORE, "Least homes of a group", needed=True),
+        control=Control(MORE, "Minimum homes per group", needed=True),
     )
 
     def asked_query(self) -> Query:
